@@ -1,0 +1,1 @@
+"""Figures of the reproduction: drawing only, each module is imported by the script that needs it."""

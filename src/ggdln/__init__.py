@@ -13,7 +13,7 @@ _PUBLIC = {
     "capacity": "ggdln.theory.capacity",
     "predictor_statistics": "ggdln.statistics",
     "fit_gates": "ggdln.gates",
-    "make_task": "ggdln.tasks",
+    "make_task": "ggdln.tasks.make",
 }
 
 __all__ = sorted(_PUBLIC)

@@ -25,5 +25,5 @@ def sign_error(mean, variance, y):
     """Chance that a Gaussian with this mean and variance has not the sign of y: (P_t,)."""
     margin = np.sign(y) * mean
     scale = np.sqrt(2 * variance)
-    certain = np.where(margin == 0, 0.0, np.sign(margin) * np.inf)
+    certain = np.where(margin == 0, 0.0, np.copysign(np.inf, margin))
     return erfc(np.divide(margin, scale, out=certain, where=scale > 0)) / 2

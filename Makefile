@@ -1,0 +1,42 @@
+# make figures          all figures at the paper's sizes      make figures/fig1.pdf   one of them
+# make quick            all figures at a reduced size         make test               all tests
+# make docs             what the documentation generates      make setup              the environment alone, in .venv
+#
+# CORES=4 limits the cores; PYTHON=python3.12 chooses the Python that .venv is made from.
+
+PYTHON ?= python3
+CORES ?= all
+VENV := .venv
+SNAKEMAKE = export PATH="$(CURDIR)/$(VENV)/bin:$$PATH"; if [ -t 1 ]; then logger="--logger rich"; fi; snakemake $$logger --cores $(CORES)
+
+.PHONY: setup figures quick test docs clean FORCE
+.DEFAULT_GOAL := figures
+
+setup: $(VENV)/ready
+
+$(VENV)/ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"Python 3.11 or later is needed, $(PYTHON) is {v[0]}.{v[1]}; use make PYTHON=...")'
+	@echo "Creating the environment in $(VENV) (a few minutes)"
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[workflow,test]'
+	@touch $@
+
+figures: setup
+	@$(SNAKEMAKE)
+
+figures/%.pdf: setup FORCE
+	@$(SNAKEMAKE) $@
+
+quick: setup
+	@$(SNAKEMAKE) --configfile config/quick.yaml
+
+test: setup
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/pytest -n 2
+
+docs: setup
+	$(VENV)/bin/python docs/generate.py
+
+clean:
+	rm -rf results figures/* logs .snakemake

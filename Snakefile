@@ -1,0 +1,28 @@
+# Reproduces the figures of "Globally Gated Deep Linear Networks".
+#
+#   data -> gates -> theory -> numbers of a figure -> figure
+#
+# snakemake --cores 8                                       all figures at the paper's sizes
+# snakemake --cores 8 figures/fig1.pdf                      one of them
+# snakemake --cores 2 --configfile config/quick.yaml        all figures at a reduced size
+
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+configfile: "config/config.yaml"
+configfile: "config/figures.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/gating.smk"
+include: "workflow/rules/theory.smk"
+include: "workflow/rules/figures.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        figure_files(),

@@ -1,0 +1,375 @@
+"""Configuration: from nested dictionaries to experiments, with every mistake named.
+
+The sections of an experiment (paper, assumed, reduced) are joined and checked against a JSON schema, defaults are filled in,
+and what a schema can't say is checked in words: digits that the source doesn't have, axes that don't exist, figures of
+experiments that aren't there. All problems are reported together in one `ConfigError`.
+"""
+
+import copy
+import difflib
+import itertools
+import math
+from dataclasses import dataclass
+
+from jsonschema import Draft202012Validator
+
+from ggdln.errors import ConfigError
+from ggdln.experiment import Experiment
+from ggdln.tasks.digits import COUNTS
+
+SECTIONS = ("paper", "assumed", "reduced")
+
+
+@dataclass(frozen=True)
+class Config:
+    """A valid configuration. `figures` maps each figure to its layout."""
+
+    run: str
+    seed: int
+    digits: dict
+    experiments: dict
+    figures: dict
+
+    def experiments_of(self, figure):
+        """Names of the experiments that a figure shows, in the order of its panels."""
+        panels = self.figures[figure]["panels"].values()
+        return list(dict.fromkeys(panel["experiment"] for panel in panels if "experiment" in panel))
+
+
+def read_config(raw, schema):
+    """Check the configuration `raw` against `schema` and give it as a `Config`."""
+    raw = copy.deepcopy(raw)
+    problems = _not_finite(raw)
+    if not problems:
+        problems = _violations(raw, schema, schema)
+    if problems:
+        raise _error(problems)
+    _fill_defaults(raw, schema, schema)
+    experiments = {}
+    for name, sections in raw["experiments"].items():
+        try:
+            experiments[name] = _experiment(name, sections, raw, schema)
+        except ConfigError as error:
+            problems += str(error).splitlines()[1:]
+    if not problems:
+        problems = _figure_problems(raw["figures"], experiments)
+    if problems:
+        raise _error(problems)
+    return Config(raw["run"], raw["seed"], raw["digits"], experiments, raw["figures"])
+
+
+def join(sections):
+    """The values of an experiment from its sections; `reduced` replaces values of the other two."""
+    joined = {}
+    for section in SECTIONS:
+        _merge(joined, copy.deepcopy(sections.get(section, {})))
+    return joined
+
+
+def leaves(tree, path=()):
+    """(path, value) of everything in nested dictionaries that is not itself a non-empty dictionary."""
+    for key, value in tree.items():
+        if isinstance(value, dict) and value:
+            yield from leaves(value, (*path, key))
+        else:
+            yield (*path, key), value
+
+
+def describe(schema, experiment, path):
+    """Description of a parameter of an experiment, from the schema."""
+    node = schema["$defs"]["experiment"]
+    values = experiment
+    for key in path:
+        if path[0] == "sweep" and key != "sweep":
+            section, parameter = key.split(".")
+            return describe(schema, experiment, (section, parameter))
+        node = _property(node, key, values, schema)
+        values = values.get(key, {}) if isinstance(values, dict) else {}
+    return node.get("description", "")
+
+
+def _experiment(name, sections, raw, schema):
+    where = f"experiments.{name}"
+    problems = []
+    for path, _ in leaves(sections["paper"]):
+        if _has(sections["assumed"], path):
+            problems.append(f"{where}: {'.'.join(path)} stands under both paper and assumed; accepted: one of them")
+    values = join(sections)
+    sweep = values.get("sweep", {})
+    grid = schema["$defs"]["experiment"]["properties"]["sweep"]
+    problems += _violations(sweep, grid, schema, f"{where}.sweep")
+    if problems:
+        raise _error(problems)
+    # A swept parameter is checked at each of its values, in the place where it acts.
+    first = copy.deepcopy(values)
+    for axis, points in sweep.items():
+        section, key = axis.split(".")
+        if not isinstance(first.setdefault(section, {}), dict):
+            break
+        if key in values.get(section, {}):
+            problems.append(f"{where}: {axis} is given and swept; accepted: one of them")
+        first[section][key] = points[0]
+    experiment_schema = schema["$defs"]["experiment"]
+    problems += _violations(first, experiment_schema, schema, where, sections)
+    if problems:
+        raise _error(problems)
+    for axis, points in sweep.items():
+        for i, value in enumerate(points):
+            found = _violations(_at(first, {axis: value}), experiment_schema, schema, where)
+            problems += [text.replace(f"{where}.{axis} ", f"{where}.sweep.{axis}[{i}] ", 1) for text in found]
+    if problems:
+        raise _error(problems)
+    _fill_defaults(first, experiment_schema, schema)
+    for point in itertools.product(*sweep.values()):
+        problems += _semantic_problems(where, _at(first, dict(zip(sweep, point, strict=True))), raw["digits"])
+    if problems:
+        raise _error(list(dict.fromkeys(problems)))
+    for axis in sweep:
+        section, key = axis.split(".")
+        del first[section][key]
+    task = first["task"]
+    if task["kind"].startswith("mnist"):
+        task["digits"] = raw["digits"]["source"]
+    batch = raw["batch"] | sections.get("batch", {})
+    return Experiment(
+        name=name,
+        task=task,
+        gates=first["gates"],
+        network=first["network"],
+        sweep=sweep,
+        methods=first["methods"],
+        observables=tuple(first["observables"]),
+        draws=first["draws"],
+        seed=raw["seed"],
+        draws_per_job=batch["draws"],
+        points_per_job=batch["points"],
+    )
+
+
+def _at(values, point):
+    """The values with swept parameters set to those of one point."""
+    values = values | {axis.split(".")[0]: dict(values[axis.split(".")[0]]) for axis in point}
+    for axis, value in point.items():
+        section, key = axis.split(".")
+        values[section][key] = value
+    return values
+
+
+def _semantic_problems(where, values, digits):
+    """What the schema can't say about one point of an experiment."""
+    task, gates, problems = values["task"], values["gates"], []
+
+    def need(ok, key, value, accepted):
+        if not ok:
+            problems.append(f"{where}.{key} = {value!r}; accepted: {accepted}")
+
+    kind = task["kind"]
+    if kind.startswith("mnist"):
+        step = 4 if kind == "mnist_conflicting" else 2
+        for key in ("P", "P_t"):
+            need(task[key] % step == 0, f"task.{key}", task[key], f"multiples of {step}, for equal classes")
+        counts = COUNTS[digits["source"]]
+        classes = counts[:2] if kind == "mnist_conflicting" else (sum(counts[0::2]), sum(counts[1::2]))
+        needed = (task["P"] + task["P_t"]) // step
+        need(
+            needed <= min(classes),
+            "task.P + P_t",
+            task["P"] + task["P_t"],
+            f"at most {step * min(classes)}, since the digits source {digits['source']!r} has {min(classes)} digits of a class",
+        )
+    if kind == "noisy_teacher":
+        need(task["P_t"] <= task["P"], "task.P_t", task["P_t"], f"at most task.P = {task['P']}")
+    if kind == "clustered_teacher":
+        need(task["N0"] % task["subsets"] == 0, "task.N0", task["N0"], f"multiples of task.subsets = {task['subsets']}")
+    if gates["kind"] == "local":
+        need(
+            gates["M"] % gates["subsets"] == 0,
+            "gates.M",
+            gates["M"],
+            f"multiples of gates.subsets = {gates['subsets']}",
+        )
+        N0 = task.get("N0", 784)
+        need(N0 % gates["subsets"] == 0, "gates.subsets", gates["subsets"], f"divisors of the input dimension {N0}")
+    if gates["kind"] == "soft_kmeans" and "P" in task:
+        n = task["P"] * task.get("permutations", 1)
+        need(gates["M"] <= n, "gates.M", gates["M"], f"at most the {n} training inputs, for soft_kmeans gates")
+    if "kernel_profile" in values["observables"]:
+        need(kind == "angles", "task.kind", kind, "'angles', for the observable kernel_profile")
+    if "predictor" in values["observables"]:
+        need(kind != "angles", "task.kind", kind, "a task with labels, for the observable predictor")
+        need(values["network"]["L"] >= 1, "network.L", values["network"]["L"], "at least 1, for the observable predictor")
+    return problems
+
+
+def _figure_problems(figures, experiments):
+    problems = []
+    for name, figure in figures.items():
+        where = f"figures.{name}"
+        letters = set("".join(figure["mosaic"])) - {"."}
+        if letters != set(figure["panels"]):
+            problems.append(
+                f"{where}.mosaic has panels {sorted(letters)}; accepted: those of panels, {sorted(figure['panels'])}"
+            )
+        if len({len(row) for row in figure["mosaic"]}) > 1:
+            problems.append(f"{where}.mosaic = {figure['mosaic']}; accepted: rows of one length")
+        for letter, panel in figure["panels"].items():
+            key = f"{where}.panels.{letter}"
+            if "experiment" not in panel:
+                continue
+            if panel["experiment"] not in experiments:
+                problems.append(
+                    f"{key}.experiment = {panel['experiment']!r}; accepted: {', '.join(experiments)}"
+                    + _near(panel["experiment"], experiments)
+                )
+                continue
+            axes = {axis.split(".")[1]: values for axis, values in experiments[panel["experiment"]].sweep.items()}
+            for role in ("x", "hue"):
+                if role in panel and panel[role] not in axes:
+                    problems.append(
+                        f"{key}.{role} = {panel[role]!r}; accepted: an axis of the sweep, {', '.join(axes) or 'none'}"
+                    )
+            for axis, value in panel.get("select", {}).items():
+                if value not in axes.get(axis, ()):
+                    problems.append(f"{key}.select.{axis} = {value!r}; accepted: {axes.get(axis) or 'an axis of the sweep'}")
+    return problems
+
+
+def _violations(value, node, schema, where="", sections=None):
+    """One line for each way in which `value` breaks the schema `node`."""
+    resolved = {"$schema": schema["$schema"], "$defs": schema["$defs"]} | {k: v for k, v in node.items() if k != "$defs"}
+    lines = []
+    for error in sorted(Draft202012Validator(resolved).iter_errors(value), key=lambda e: list(map(str, e.absolute_path))):
+        lines += _explain(error, where, sections)
+    return list(dict.fromkeys(lines))
+
+
+def _explain(error, where, sections):
+    path = list(error.absolute_path)
+    key = _key(where, path)
+    if sections:
+        section = next((s for s in reversed(SECTIONS) if _has(sections.get(s, {}), tuple(path))), None)
+        key += f" (under {section})" if section and path else ""
+    if error.validator == "additionalProperties":
+        allowed = list(error.schema.get("properties", {}))
+        unknown = [k for k in error.instance if k not in allowed]
+        return [
+            f"{_key(where, [*path, k])} = {_short(error.instance[k])} is not a known key; accepted here: "
+            f"{', '.join(allowed)}{_near(k, allowed)}"
+            for k in unknown
+        ]
+    if error.validator == "required":
+        missing = [k for k in error.validator_value if k not in error.instance]
+        return [f"{_key(where, [*path, k])} is missing; accepted: {_accepted(error.schema['properties'][k])}" for k in missing]
+    if "propertyNames" in error.absolute_schema_path:
+        return [f"{key}: the name {error.instance!r} is not possible; accepted: names that match {error.validator_value}"]
+    near = _near(error.instance, error.validator_value) if error.validator == "enum" else ""
+    return [f"{key} = {_short(error.instance)}; accepted: {_accepted(error.schema)}{near}"]
+
+
+def _accepted(node):
+    if "enum" in node:
+        return ", ".join(map(str, node["enum"]))
+    low = (
+        f">= {node['minimum']}" if "minimum" in node else f"> {node['exclusiveMinimum']}" if "exclusiveMinimum" in node else ""
+    )
+    high = f"<= {node['maximum']}" if "maximum" in node else ""
+    names = {
+        "integer": "a whole number",
+        "number": "a number",
+        "object": "keys and values",
+        "array": "a list",
+        "string": "text",
+    }
+    names |= {"boolean": "true or false"}
+    parts = [names.get(node.get("type"), "a value")]
+    parts += [" and ".join(part for part in (low, high) if part)] if low or high else []
+    if "pattern" in node:
+        parts.append(f"that matches {node['pattern']}")
+    for word, text in (("minItems", "at least"), ("maxItems", "at most"), ("maxProperties", "at most")):
+        if word in node:
+            parts.append(f"with {text} {node[word]} entries")
+    return " ".join(parts)
+
+
+def _near(word, words):
+    close = difflib.get_close_matches(str(word), [str(w) for w in words], n=1, cutoff=0.6)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _not_finite(tree, path=()):
+    items = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    problems = []
+    for key, value in items:
+        if isinstance(value, float) and not math.isfinite(value):
+            problems.append(f"{_key('', [*path, key])} = {value}; accepted: a finite number")
+        problems += _not_finite(value, (*path, key))
+    return problems
+
+
+def _fill_defaults(value, node, schema):
+    """Put the defaults of the schema where `value` has nothing."""
+    node = _deref(node, schema)
+    for branch in node.get("allOf", ()):
+        if Draft202012Validator(branch["if"]).is_valid(value):
+            _fill_defaults(value, branch["then"], schema)
+    for key, child in node.get("properties", {}).items():
+        child = _deref(child, schema)
+        if key not in value and "default" in child:
+            value[key] = copy.deepcopy(child["default"])
+        if isinstance(value.get(key), dict):
+            _fill_defaults(value[key], child, schema)
+    extra = node.get("additionalProperties")
+    if isinstance(extra, dict):
+        for key in set(value) - set(node.get("properties", {})):
+            if isinstance(value[key], dict):
+                _fill_defaults(value[key], extra, schema)
+
+
+def _property(node, key, values, schema):
+    node = _deref(node, schema)
+    if key in node.get("properties", {}) and node["properties"][key]:
+        return _deref(node["properties"][key], schema)
+    for branch in node.get("allOf", ()):
+        if Draft202012Validator(branch["if"]).is_valid(values):
+            return _property(branch["then"], key, values, schema)
+    return {}
+
+
+def _deref(node, schema):
+    if "$ref" in node:
+        target = schema["$defs"][node["$ref"].removeprefix("#/$defs/")]
+        return target | {k: v for k, v in node.items() if k != "$ref"}
+    return node
+
+
+def _merge(base, extra):
+    for key, value in extra.items():
+        if isinstance(value, dict) and isinstance(base.get(key), dict):
+            _merge(base[key], value)
+        else:
+            base[key] = value
+
+
+def _has(tree, path):
+    for key in path:
+        if not isinstance(tree, dict) or key not in tree:
+            return False
+        tree = tree[key]
+    return True
+
+
+def _key(where, path):
+    text = where
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text or "the configuration"
+
+
+def _short(value):
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _error(problems):
+    count = f"{len(problems)} problem" + ("s" if len(problems) > 1 else "")
+    return ConfigError("\n".join([f"The configuration has {count}:", *(f"  {line.strip()}" for line in problems)]))

@@ -1,0 +1,58 @@
+"""One look for all figures: colours, line styles, labels, and byte-stable files."""
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+RC = {
+    "font.family": "DejaVu Sans",
+    "mathtext.fontset": "dejavusans",
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.7,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "lines.linewidth": 1.3,
+    "lines.markersize": 3.5,
+    "pdf.fonttype": 42,
+    "savefig.dpi": 200,
+}
+
+INK, BLUE, ORANGE, RED, TEAL, GREY = "#1a1a1a", "#2b6cb0", "#dd6b20", "#c53030", "#2c7a7b", "#a0aec0"
+HUES = (BLUE, ORANGE, TEAL, RED, INK, GREY)
+
+SYMBOLS = {"M": "$M$", "L": "$L$", "N": "$N$", "sigma": r"$\sigma$", "b": "$b$", "P": "$P$", "N0": "$N_0$"}
+"""How the axes of a sweep are written."""
+
+LABELS = {
+    "M": "number of gates $M$",
+    "L": "depth $L$",
+    "N": "width $N$",
+    "sigma": r"prior standard deviation $\sigma$",
+    "b": "gate threshold $b$",
+    "P": "training samples $P$",
+    "N0": "input dimension $N_0$",
+    "theta": r"angle $\theta$",
+}
+
+
+def shades(n):
+    """n blues from dark to light."""
+    return plt.get_cmap("Blues_r")(np.linspace(0.05, 0.72, n))
+
+
+def save(figure, pdf, png):
+    """Write the figure as PDF and PNG; the same figure gives the same bytes."""
+    figure.savefig(pdf, metadata={"CreationDate": None, "ModDate": None})
+    figure.savefig(png, metadata={"Software": None})
+    plt.close(figure)

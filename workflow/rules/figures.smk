@@ -1,0 +1,47 @@
+# Needs the curves of a figure's experiments. Makes results/FIGURE.nc, all numbers behind a figure, and the figure itself.
+
+
+rule collect_figure:
+    input:
+        curves=lambda w: curve_files(w.figure),
+        code=code("collect_figure"),
+    output:
+        FIGURE_DATA,
+    log:
+        f"logs/collect_figure/{RUN}{{figure}}.log",
+    benchmark:
+        f"benchmarks/collect_figure/{RUN}{{figure}}.tsv"
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    params:
+        experiments=lambda w: shown_experiments(w.figure),
+    script:
+        "../scripts/collect_figure.py"
+
+
+rule draw_figure:
+    input:
+        data=FIGURE_DATA,
+        code=code("draw_figure"),
+    output:
+        pdf=FIGURE_PDF,
+        png=FIGURE_PNG,
+    log:
+        f"logs/draw_figure/{RUN}{{figure}}.log",
+    benchmark:
+        f"benchmarks/draw_figure/{RUN}{{figure}}.tsv"
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        layout=lambda w: CONFIG.figures[w.figure],
+        experiments=lambda w: shown_experiments(w.figure),
+    script:
+        "../scripts/draw_figure.py"

@@ -1,0 +1,18 @@
+"""How a method is applied to the draws and points of a job."""
+
+from job import provenance, read_tasks
+
+from ggdln import store
+from ggdln.experiment import Chunk, Curve, run_chunk
+from ggdln.gates import unpack_gates
+
+
+def run_method(snakemake, measure, log):
+    """Apply a method to the chunk of a job and write the result."""
+    curve = Curve(**snakemake.params.curve)
+    chunk = Chunk(*map(int, snakemake.wildcards.draws.split("-")), *map(int, snakemake.wildcards.points.split("-")))
+    task_of, source = read_tasks(snakemake.input.tasks, [point["task"] for point in curve.outer_points()], curve.seed)
+    gates = store.read(snakemake.input.gates)
+    log(f"{curve}")
+    result = run_chunk(curve, chunk, task_of, lambda draw, point: unpack_gates(gates, draw, point), measure, log)
+    store.write(result, snakemake.output[0], provenance=provenance(snakemake, seed=curve.seed, data_source=source))

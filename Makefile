@@ -33,7 +33,7 @@ quick: setup
 test: setup
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/pytest -n 2
+	$(VENV)/bin/pytest -n 2 --dist loadgroup
 
 docs: setup
 	$(VENV)/bin/python docs/generate.py

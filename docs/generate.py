@@ -79,8 +79,8 @@ def draw_rule_graph(edges, path):
             bend = 0.0 if level[b] - level[a] == 1 else -0.35
             ax.annotate(
                 "",
-                (xb - 0.95, yb),
-                (xa + 0.95, ya),
+                (xb - 0.75, yb),
+                (xa + 0.75, ya),
                 arrowprops={"arrowstyle": "-|>", "color": "#718096", "connectionstyle": f"arc3,rad={bend}"},
             )
         for rule, (x, y) in place.items():

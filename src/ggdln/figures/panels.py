@@ -11,18 +11,20 @@ def architecture(ax, panel, data, experiments):
 
 
 def curves(ax, panel, data, experiments):
-    """A quantity along one axis of a sweep, one line for each value of another: mean and standard error over draws."""
+    """A quantity along one axis of a sweep, one line for each value of another.
+
+    Mean over draws with its standard error or, where single draws may diverge, median and middle half of the draws.
+    """
     name, quantity, x = panel["experiment"], panel["quantity"], panel["x"]
     for method in experiments[name]["methods"]:
         values = data[f"{name}/{method}"][quantity]
         hue = panel.get("hue")
         lines = [(None, values)] if hue is None else [(v, values.sel({hue: v})) for v in values[hue].values]
         for (value, line), colour in zip(lines, style.HUES, strict=False):
-            mean, error = over_draws(line)
+            centre, low, high = SUMMARIES[panel["summary"]](line)
             label = None if hue is None else f"{style.SYMBOLS.get(hue, hue)} = {value:g}"
-            ax.plot(mean[x], mean, color=colour, label=label, marker=".", markersize=3)
-            if error is not None:
-                ax.fill_between(mean[x], mean - error, mean + error, color=colour, alpha=0.25, linewidth=0)
+            ax.plot(centre[x], centre, color=colour, label=label, marker=".", markersize=3)
+            ax.fill_between(centre[x], low, high, color=colour, alpha=0.25, linewidth=0)
     if panel["capacity"]:
         _capacity_lines(ax, experiments[name]["task"], values[hue].values if hue == "L" else [1])
     ax.set_xscale(panel["xscale"])
@@ -66,15 +68,25 @@ def kernel_profile(ax, panel, data, experiments):
         ax.legend(loc="upper right", handlelength=1.2)
 
 
-def over_draws(values):
-    """Mean over draws and its standard error, which is None for a single draw."""
-    n = values.sizes["draw"]
-    error = values.std("draw", ddof=1) / np.sqrt(n) if n > 1 else None
-    return values.mean("draw"), error
+def mean_and_error(values):
+    """Mean over draws, and one standard error below and above it (none for a single draw)."""
+    mean, n = values.mean("draw"), values.sizes["draw"]
+    error = values.std("draw", ddof=1) / np.sqrt(n) if n > 1 else 0 * mean
+    return mean, mean - error, mean + error
+
+
+def median_and_half(values):
+    """Median over draws, first and third quartile."""
+    return [values.quantile(q, "draw") for q in (0.5, 0.25, 0.75)]
+
+
+SUMMARIES = {"mean": mean_and_error, "median": median_and_half}
 
 
 def _capacity_lines(ax, task, depths):
     """Dashed where P reaches the capacity of generic gates; dotted for 0/1 gates where that is another number."""
+    ax.plot([], [], color=style.INK, linestyle="--", linewidth=0.8, label="capacity")
+    ax.plot([], [], color=style.INK, linestyle=":", linewidth=1.0, label="for 0/1 gates")
     for depth, colour in zip(depths, style.HUES, strict=False):
         depth = int(depth)
         M = gates_at_capacity(task["N0"], task["P"], depth)

@@ -1,0 +1,227 @@
+"""The workflow, run for real on a copy of the project: what it makes, what it reruns, and what it refuses."""
+
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ggdln import store
+
+pytestmark = pytest.mark.xdist_group("workflow")
+
+QUICK = ("--configfile", "config/quick.yaml")
+RULES = ["prepare_task", "fit_gates", "solve_gp", "collect_figure", "draw_figure"]
+
+
+def snakemake(folder, *arguments):
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
+
+
+def planned(folder, *arguments):
+    """Rules that a dry-run would run, with the figures or files they would make."""
+    result = snakemake(folder, "--dry-run", *arguments)
+    assert result.returncode == 0, result.stdout + result.stderr
+    jobs = re.findall(r"^(?:local)?rule (\w+):\n.*?^    output: ([^\n]+)", result.stdout, re.M | re.S)
+    rules = {}
+    for rule, output in jobs:
+        rules.setdefault(rule, set()).update(output.split(", "))
+    return rules
+
+
+def copy_project(root, folder):
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=root, capture_output=True, text=True, check=True
+    )
+    for name in listed.stdout.splitlines():
+        if (root / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(root / name, folder / name)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A copy of the project under git, with all quick figures made."""
+    folder = tmp_path_factory.mktemp("project")
+    copy_project(Path(__file__).resolve().parents[1], folder)
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "copy"]):
+        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *command], cwd=folder, check=True)
+    result = snakemake(folder, *QUICK)
+    assert result.returncode == 0, result.stdout + result.stderr
+    (folder / "first_run.txt").write_text(result.stdout)
+    return folder
+
+
+@pytest.fixture
+def edited(project):
+    """The project, put back after the test to what git has."""
+    yield project
+    subprocess.run(["git", "checkout", "-q", "."], cwd=project, check=True)
+
+
+def figures(root):
+    return list(yaml.safe_load((root / "config/figures.yaml").read_text())["figures"])
+
+
+def test_quick_run_makes_every_figure_and_lists_them(project, root):
+    for figure in figures(root):
+        assert (project / f"figures/quick/{figure}.pdf").read_bytes().startswith(b"%PDF")
+        assert (project / f"figures/quick/{figure}.png").stat().st_size > 10_000
+        assert f"  figures/quick/{figure}.pdf" in (project / "first_run.txt").read_text()
+        assert store.groups(project / f"results/quick/{figure}.nc")
+
+
+def test_every_file_says_what_it_was_made_from(project):
+    files = [path for path in project.glob("results/**/*.nc") if path.parent.name != "quick"]
+    assert len(files) >= 6
+    for path in files:
+        attributes = store.read(path).attrs
+        for key in ("code_version", "config_hash", "seed", "packages", "data_source"):
+            assert attributes.get(key) not in (None, ""), (path, key)
+
+
+@pytest.mark.parametrize("config", [(), QUICK], ids=["paper", "quick"])
+def test_every_figure_target_resolves(config, root, tmp_path):
+    copy_project(root, tmp_path)
+    folder = "figures/quick" if config else "figures"
+    targets = {f"{folder}/{figure}.pdf" for figure in figures(root)}
+    assert targets <= planned(tmp_path, *config)["draw_figure"]
+    one = planned(tmp_path, *config, "--", f"{folder}/figS5.pdf")
+    assert {path for path in one["draw_figure"] if path.endswith("pdf")} == {f"{folder}/figS5.pdf"}
+
+
+def test_no_rule_is_unreachable(root, tmp_path):
+    copy_project(root, tmp_path)
+    listed = snakemake(tmp_path, "--list-rules", "--quiet").stdout.split()
+    assert set(planned(tmp_path)) | {"all"} == set(listed) == {*RULES, "all"}
+
+
+def test_every_rule_declares_log_benchmark_threads_memory_and_runtime(root):
+    found = []
+    for path in (root / "workflow/rules").glob("*.smk"):
+        for name, body in re.findall(r"^rule (\w+):\n((?:    .*\n|\n)+)", path.read_text(), re.M):
+            found.append(name)
+            for word in ("input:", "output:", "log:", "benchmark:", "threads:", "mem_mb=", "runtime=", f"scripts/{name}.py"):
+                assert word in body, (name, word)
+            assert f"logs/{name}/" in body
+            assert f"benchmarks/{name}/" in body
+    assert sorted(found) == sorted(RULES)
+
+
+def test_lint_and_format_are_clean(root):
+    lint = snakemake(root, "--lint")
+    assert lint.returncode == 0, lint.stdout + lint.stderr
+    files = ["Snakefile", *map(str, (root / "workflow/rules").glob("*.smk"))]
+    assert subprocess.run([sys.executable, "-m", "snakefmt", "--check", *files], cwd=root).returncode == 0
+
+
+def append(path, text="\n# edited\n"):
+    path.write_text(path.read_text() + text)
+
+
+AFTER_GATES = ["solve_gp", "collect_figure", "draw_figure"]
+EDITS = {
+    # file: rules that run again
+    "README.md": [],
+    "src/ggdln/config.py": [],
+    "src/ggdln/figures/panels.py": ["draw_figure"],
+    "src/ggdln/figures/style.py": ["draw_figure"],
+    "workflow/scripts/draw_figure.py": ["draw_figure"],
+    "workflow/scripts/collect_figure.py": ["collect_figure", "draw_figure"],
+    "src/ggdln/theory/gp.py": AFTER_GATES,
+    "src/ggdln/theory/regression.py": AFTER_GATES,
+    "src/ggdln/gates.py": ["fit_gates", *AFTER_GATES],
+    "src/ggdln/tasks/teachers.py": RULES,
+    "src/ggdln/store.py": RULES,
+}
+
+
+@pytest.mark.parametrize("file", EDITS)
+def test_an_edit_reruns_what_depends_on_it(edited, file):
+    append(edited / file, "\n" if file.endswith(".md") else "\n# edited\n")
+    assert set(planned(edited, *QUICK)) == set(EDITS[file])
+
+
+def test_a_fresh_checkout_reruns_nothing(edited):
+    for path in edited.rglob("*"):
+        if path.suffix in (".py", ".smk", ".yaml") and ".snakemake" not in path.parts:
+            path.unlink()
+    subprocess.run(["git", "checkout", "-q", "."], cwd=edited, check=True)
+    assert planned(edited, *QUICK) == {}
+
+
+def rewrite(path, old, new):
+    text = path.read_text()
+    assert text.count(old) == 1, (path, old)
+    path.write_text(text.replace(old, new))
+
+
+PARAMETERS = {
+    # name: (file, old, new, rules that run again, figures they belong to)
+    "prior": ("config/config.yaml", "gates: {b: 0.0}\n      network: {sigma: 1.0}", "gates: {b: 0.0}\n      network: {sigma: 2.0}",
+              AFTER_GATES, ["fig1"]),
+    "threshold": ("config/config.yaml", "gates: {b: 0.0}\n", "gates: {b: 0.5}\n", ["fit_gates", *AFTER_GATES], ["fig1"]),
+    "task": ("config/config.yaml", "noise: 0.005", "noise: 0.01", RULES, ["figS5"]),
+    "layout": ("config/figures.yaml", "size: [9.0, 2.5]", "size: [9.0, 3.0]", ["draw_figure"], ["figS5"]),
+    "seed": ("config/config.yaml", "seed: 2022", "seed: 2023", RULES, ["fig1", "figS5"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_a_parameter_reruns_its_figure_only(edited, name):
+    file, old, new, rules, shown = PARAMETERS[name]
+    rewrite(edited / file, old, new)
+    plan = planned(edited, *QUICK)
+    assert set(plan) == set(rules)
+    assert {path for path in plan["draw_figure"] if path.endswith(".pdf")} == {f"figures/quick/{f}.pdf" for f in shown}
+
+
+def test_more_draws_keep_finished_batches(edited):
+    rewrite(edited / "config/quick.yaml", "40]}\n      draws: 3", "40]}\n      draws: 5")
+    plan = planned(edited, *QUICK)
+    assert {Path(path).stem.split("_points")[0] for path in plan["solve_gp"]} == {"draws_3-5"}
+
+
+def contents(folder, figure):
+    return {name: data.attrs["content_sha256"] for name, data in store.groups(folder / f"results/quick/{figure}.nc").items()}
+
+
+def test_numbers_do_not_depend_on_cores_order_or_batching(project, root, tmp_path):
+    copy_project(root, tmp_path)
+    result = snakemake(tmp_path, *QUICK, "--cores", "1", "--config", "batch={draws: 1, points: 7}")
+    assert result.returncode == 0, result.stdout + result.stderr
+    for figure in figures(root):
+        assert contents(tmp_path, figure) == contents(project, figure)
+
+
+def test_drawing_twice_gives_the_same_bytes(project, root):
+    def sums():
+        return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in (project / "figures/quick").iterdir()}
+
+    before = sums()
+    result = snakemake(project, *QUICK, "--forcerun", "draw_figure")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert sums() == before
+
+
+@pytest.mark.parametrize(("setting", "message"), [
+    ("seed=-1", "seed = -1; accepted: a whole number >= 0"),
+    ("sed=1", "did you mean 'seed'?"),
+    ("experiments={capacity: {reduced: {gates: {b: .nan}}}}", "b = nan; accepted: a finite number"),
+    ("experiments={capacity: {reduced: {network: {sigma: -2}}}}", "network.sigma (under reduced) = -2; accepted: a number > 0"),
+    ("experiments={capacity: {reduced: {sweep: {gates.M: [0]}}}}", "sweep.gates.M[0] = 0; accepted: a whole number >= 1"),
+])  # fmt: skip
+def test_a_bad_configuration_stops_everything_with_one_message(root, tmp_path, setting, message):
+    copy_project(root, tmp_path)
+    before = sorted(path for path in tmp_path.rglob("*") if "__pycache__" not in path.parts)
+    result = snakemake(tmp_path, "--config", setting)
+    assert result.returncode != 0
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr + result.stdout
+    after = sorted(p for p in tmp_path.rglob("*") if not {"__pycache__", ".snakemake"} & set(p.parts))
+    assert after == before

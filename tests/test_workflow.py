@@ -193,7 +193,8 @@ def contents(folder, figure):
 
 def test_numbers_do_not_depend_on_cores_order_or_batching(project, root, tmp_path):
     copy_project(root, tmp_path)
-    result = snakemake(tmp_path, *QUICK, "--cores", "1", "--config", "batch={draws: 1, points: 7}")
+    rewrite(tmp_path / "config/quick.yaml", "batch: {draws: 3, points: 40}", "batch: {draws: 1, points: 7}")
+    result = snakemake(tmp_path, *QUICK, "--cores", "1")
     assert result.returncode == 0, result.stdout + result.stderr
     for figure in figures(root):
         assert contents(tmp_path, figure) == contents(project, figure)
@@ -210,16 +211,17 @@ def test_drawing_twice_gives_the_same_bytes(project, root):
 
 
 @pytest.mark.parametrize(("setting", "message"), [
-    ("seed=-1", "seed = -1; accepted: a whole number >= 0"),
-    ("sed=1", "did you mean 'seed'?"),
-    ("experiments={capacity: {reduced: {gates: {b: .nan}}}}", "b = nan; accepted: a finite number"),
-    ("experiments={capacity: {reduced: {network: {sigma: -2}}}}", "network.sigma (under reduced) = -2; accepted: a number > 0"),
-    ("experiments={capacity: {reduced: {sweep: {gates.M: [0]}}}}", "sweep.gates.M[0] = 0; accepted: a whole number >= 1"),
+    ("seed: -1", "seed = -1; accepted: a whole number >= 0"),
+    ("sed: 1", "did you mean 'seed'?"),
+    ("experiments: {capacity: {reduced: {gates: {b: .nan}}}}", "b = nan; accepted: a finite number"),
+    ("experiments: {capacity: {reduced: {network: {sigma: -2}}}}", "network.sigma (under reduced) = -2; accepted: a number > 0"),
+    ("experiments: {capacity: {reduced: {sweep: {gates.M: [0]}}}}", "sweep.gates.M[0] = 0; accepted: a whole number >= 1"),
 ])  # fmt: skip
 def test_a_bad_configuration_stops_everything_with_one_message(root, tmp_path, setting, message):
     copy_project(root, tmp_path)
+    (tmp_path / "bad.yaml").write_text(setting)
     before = sorted(path for path in tmp_path.rglob("*") if "__pycache__" not in path.parts)
-    result = snakemake(tmp_path, "--config", setting)
+    result = snakemake(tmp_path, "--configfile", "bad.yaml")
     assert result.returncode != 0
     assert message in result.stderr
     assert "Traceback" not in result.stderr + result.stdout

@@ -110,7 +110,8 @@ def _experiment(name, sections, raw, schema):
             problems.append(f"{where}: {axis} is given and swept; accepted: one of them")
         first[section][key] = points[0]
     experiment_schema = schema["$defs"]["experiment"]
-    problems += _violations(first, experiment_schema, schema, where, sections)
+    found = _violations(first, experiment_schema, schema, where, sections)
+    problems += [text for text in found if not any(text.startswith(f"{where}.{axis} =") for axis in sweep)]
     if problems:
         raise _error(problems)
     for axis, points in sweep.items():

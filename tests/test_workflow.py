@@ -39,9 +39,9 @@ def copy_project(root, folder):
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=root, capture_output=True, text=True, check=True
     )
     for name in listed.stdout.splitlines():
-        if (root / name).is_file():
+        if (root / name).exists():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(root / name, folder / name)
+            shutil.copy(root / name, folder / name, follow_symlinks=False)
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from ggdln.config import describe, join, leaves
+from ggdln.config import describe, join, leaves, shown_series
 
 
 def assumptions():
@@ -35,8 +35,10 @@ def assumptions():
         "|---|---|---|---|---|",
     ]
     for name, sections in config["experiments"].items():
-        panels = {f: [p.get("experiment") for p in figure["panels"].values()] for f, figure in figures.items()}
-        used = ", ".join(figure for figure, experiments in panels.items() if name in experiments)
+        shown = {
+            f: [s["experiment"] for p in figure["panels"].values() for s in shown_series(p)] for f, figure in figures.items()
+        }
+        used = ", ".join(figure for figure, experiments in shown.items() if name in experiments)
         values = join(sections)
         for path, value in leaves(sections["assumed"]):
             key = path[1] + " (swept)" if path[0] == "sweep" else ".".join(path)

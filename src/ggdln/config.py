@@ -18,6 +18,14 @@ from ggdln.experiment import Experiment
 from ggdln.tasks.digits import COUNTS
 
 SECTIONS = ("paper", "assumed", "reduced")
+SEVERAL_TASKS = ("mnist_permuted", "mnist_conflicting")
+OBSERVED_ON = {
+    "kernel_profile": ("angles",),
+    "kernel_shape": ("mnist_parity", *SEVERAL_TASKS),
+    "task_correlation": SEVERAL_TASKS,
+    "kernel_blocks": ("mnist_conflicting",),
+}
+"""Kinds of tasks on which an observable is defined, where not on all."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +41,12 @@ class Config:
     def experiments_of(self, figure):
         """Names of the experiments that a figure shows, in the order of its panels."""
         panels = self.figures[figure]["panels"].values()
-        return list(dict.fromkeys(panel["experiment"] for panel in panels if "experiment" in panel))
+        return list(dict.fromkeys(series["experiment"] for panel in panels for series in shown_series(panel)))
+
+
+def shown_series(panel):
+    """What a panel shows: mappings with an experiment, and where it matters a method, a hue and a selection."""
+    return panel.get("series", [panel] if "experiment" in panel else [])
 
 
 def read_config(raw, schema):
@@ -194,11 +207,18 @@ def _semantic_problems(where, values, digits):
     if gates["kind"] == "soft_kmeans" and "P" in task:
         n = task["P"] * task.get("permutations", 1)
         need(gates["M"] <= n, "gates.M", gates["M"], f"at most the {n} training inputs, for soft_kmeans gates")
-    if "kernel_profile" in values["observables"]:
-        need(kind == "angles", "task.kind", kind, "'angles', for the observable kernel_profile")
-    if "predictor" in values["observables"]:
-        need(kind != "angles", "task.kind", kind, "a task with labels, for the observable predictor")
-        need(values["network"]["L"] >= 1, "network.L", values["network"]["L"], "at least 1, for the observable predictor")
+    if gates["kind"] == "top_down":
+        need(kind in SEVERAL_TASKS, "task.kind", kind, f"{' or '.join(SEVERAL_TASKS)}, for top_down gates")
+    for observable in values["observables"]:
+        kinds = OBSERVED_ON.get(observable)
+        if kinds:
+            need(kind in kinds, "task.kind", kind, f"{' or '.join(kinds)}, for the observable {observable}")
+    if "kernel_profile" not in values["observables"]:
+        need(kind != "angles", "task.kind", kind, "a task with labels, for observables other than kernel_profile")
+        need(values["network"]["L"] >= 1, "network.L", values["network"]["L"], "at least 1 for a network that learns")
+    if set(values["methods"]) != {"gp"}:
+        need("N" in values["network"], "network.N", None, "a width, for methods other than gp")
+        need(kind != "angles", "task.kind", kind, "a task with labels, for methods other than gp")
     return problems
 
 
@@ -214,24 +234,27 @@ def _figure_problems(figures, experiments):
         if len({len(row) for row in figure["mosaic"]}) > 1:
             problems.append(f"{where}.mosaic = {figure['mosaic']}; accepted: rows of one length")
         for letter, panel in figure["panels"].items():
-            key = f"{where}.panels.{letter}"
-            if "experiment" not in panel:
-                continue
-            if panel["experiment"] not in experiments:
-                problems.append(
-                    f"{key}.experiment = {panel['experiment']!r}; accepted: {', '.join(experiments)}"
-                    + _near(panel["experiment"], experiments)
-                )
-                continue
-            axes = {axis.split(".")[1]: values for axis, values in experiments[panel["experiment"]].sweep.items()}
-            for role in ("x", "hue"):
-                if role in panel and panel[role] not in axes:
-                    problems.append(
-                        f"{key}.{role} = {panel[role]!r}; accepted: an axis of the sweep, {', '.join(axes) or 'none'}"
-                    )
-            for axis, value in panel.get("select", {}).items():
-                if value not in axes.get(axis, ()):
-                    problems.append(f"{key}.select.{axis} = {value!r}; accepted: {axes.get(axis) or 'an axis of the sweep'}")
+            for series in shown_series(panel):
+                problems += _series_problems(f"{where}.panels.{letter}", panel, series, experiments)
+    return problems
+
+
+def _series_problems(key, panel, series, experiments):
+    name = series["experiment"]
+    if name not in experiments:
+        return [f"{key}.experiment = {name!r}; accepted: {', '.join(experiments)}{_near(name, experiments)}"]
+    problems = []
+    axes = {axis.split(".")[1]: values for axis, values in experiments[name].sweep.items()}
+    for role in ("x", "hue"):
+        axis = series.get(role, panel.get(role))
+        if axis is not None and axis not in axes:
+            problems.append(f"{key}.{role} = {axis!r}; accepted: an axis of the sweep of {name}, {', '.join(axes) or 'none'}")
+    methods = experiments[name].methods
+    if series.get("method") not in (None, *methods):
+        problems.append(f"{key}.method = {series['method']!r}; accepted: a method of {name}, {', '.join(methods)}")
+    for axis, value in series.get("select", {}).items():
+        if value not in axes.get(axis, ()):
+            problems.append(f"{key}.select.{axis} = {value!r}; accepted: {axes.get(axis) or 'an axis of the sweep'}")
     return problems
 
 
@@ -319,6 +342,9 @@ def _fill_defaults(value, node, schema):
             value[key] = copy.deepcopy(child["default"])
         if isinstance(value.get(key), dict):
             _fill_defaults(value[key], child, schema)
+        if isinstance(value.get(key), list) and child.get("items", {}).get("type") == "object":
+            for item in value[key]:
+                _fill_defaults(item, child["items"], schema)
     extra = node.get("additionalProperties")
     if isinstance(extra, dict):
         for key in set(value) - set(node.get("properties", {})):

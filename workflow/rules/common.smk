@@ -74,6 +74,15 @@ def task_files(curve, chunk):
     return [TASK_FILE.format(task=task, draws=draws) for task in tasks]
 
 
+def curve_inputs(wildcards):
+    """The tasks and gates that a curve is computed from."""
+    curve = CURVES[wildcards.curve]
+    return {
+        "tasks": task_files(curve, chunk_of(wildcards)),
+        "gates": GATES_FILE.format(gating=curve.gating_id, draws=wildcards.draws, points=wildcards.points),
+    }
+
+
 def curve_files(figure):
     """The files with the curves that a figure shows."""
     files = []

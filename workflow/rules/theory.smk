@@ -1,10 +1,10 @@
-# Needs results/data and results/gates. Makes results/gp: the infinite-width limit, a batch of draws and points a file.
+# Needs results/data and results/gates. Makes results/gp and results/theory: the infinite-width limit and the finite-width
+# theory, a batch of draws and points a file.
 
 
 rule solve_gp:
     input:
-        tasks=lambda w: task_files(CURVES[w.curve], chunk_of(w)),
-        gates=lambda w: GATES_FILE.format(gating=CURVES[w.curve].gating_id, draws=w.draws, points=w.points),
+        unpack(curve_inputs),
         code=code("solve_gp"),
     output:
         CURVE_FILE.replace("{method}", "gp"),
@@ -16,9 +16,31 @@ rule solve_gp:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=3000,
+        mem_mb=4000,
         runtime=60,
     params:
         curve=lambda w: asdict(CURVES[w.curve]),
     script:
         "../scripts/solve_gp.py"
+
+
+rule solve_theory:
+    input:
+        unpack(curve_inputs),
+        code=code("solve_theory"),
+    output:
+        CURVE_FILE.replace("{method}", "theory"),
+    log:
+        "logs/solve_theory/{curve}/draws_{draws}_points_{points}.log",
+    benchmark:
+        "benchmarks/solve_theory/{curve}/draws_{draws}_points_{points}.tsv"
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=120,
+    params:
+        curve=lambda w: asdict(CURVES[w.curve]),
+    script:
+        "../scripts/solve_theory.py"

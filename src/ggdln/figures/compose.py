@@ -14,7 +14,7 @@ def compose(layout, data, experiments):
             panel = layout["panels"][letter]
             KINDS[panel["kind"]](ax, panel, data, experiments)
             # Beside the title, not in the axes: it never covers data.
-            ax.set_title(letter, loc="left", fontweight="bold", fontsize=10)
+            ax.set_title(panel.get("label", letter), loc="left", fontweight="bold", fontsize=10)
             if "title" in panel:
                 ax.set_title(panel["title"])
         figure.draw_without_rendering()

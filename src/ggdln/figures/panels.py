@@ -6,38 +6,97 @@ from ggdln.figures import schematics, style
 from ggdln.theory.capacity import capacity, gates_at_capacity
 
 
-def architecture(ax, panel, data, experiments):
-    schematics.architecture(ax)
+def drawing(ax, panel, data, experiments):
+    getattr(schematics, panel["of"])(ax)
 
 
 def curves(ax, panel, data, experiments):
-    """A quantity along one axis of a sweep, one line for each value of another.
+    """A quantity along one axis of a sweep, for one or more experiments and methods.
 
     Mean over draws with its standard error or, where single draws may diverge, median and middle half of the draws.
     """
-    name, quantity, x = panel["experiment"], panel["quantity"], panel["x"]
-    for method in experiments[name]["methods"]:
-        values = data[f"{name}/{method}"][quantity]
-        hue = panel.get("hue")
-        lines = [(None, values)] if hue is None else [(v, values.sel({hue: v})) for v in values[hue].values]
-        for (value, line), colour in zip(lines, style.HUES, strict=False):
-            centre, low, high = SUMMARIES[panel["summary"]](line)
-            label = None if hue is None else f"{style.SYMBOLS.get(hue, hue)} = {value:g}"
-            ax.plot(centre[x], centre, color=colour, label=label, marker=".", markersize=3)
-            ax.fill_between(centre[x], low, high, color=colour, alpha=0.25, linewidth=0)
-    if panel["capacity"]:
-        _capacity_lines(ax, experiments[name]["task"], values[hue].values if hue == "L" else [1])
+    quantity, x = panel["quantity"], panel["x"]
+    for series in panel["series"]:
+        name, method, hue = series["experiment"], series["method"], series.get("hue")
+        values = data[f"{name}/{method}"][quantity].sel(series["select"])
+        look = dict(style.METHODS[method])
+        look["label"] = series.get("name", look["label"])
+        if "colour" in series:
+            look["color"] = style.COLOURS[series["colour"]]
+        if hue is None:
+            _line(ax, panel, values, x, look)
+        else:
+            for value, colour in zip(values[hue].values, style.HUES, strict=False):
+                label = f"{style.SYMBOLS.get(hue, hue)} = {value:g}"
+                _line(
+                    ax, panel, values.sel({hue: value}), x, {"linestyle": "-", "marker": ".", "color": colour, "label": label}
+                )
+        if panel["capacity"]:
+            _capacity_lines(ax, experiments[name]["task"], values[hue].values if hue == "L" else [1])
     ax.set_xscale(panel["xscale"])
     ax.set_yscale(panel["yscale"])
     if panel["xscale"] == "log":
         ax.xaxis.set_major_formatter(lambda v, _: f"{v:g}")
-    ax.set(xlabel=style.LABELS.get(x, x), ylabel=values.attrs.get("long_name", quantity))
+    ax.set(xlabel=style.LABELS.get(x, x), ylabel=style.QUANTITIES.get(quantity, values.attrs.get("long_name", quantity)))
     if "xlim" in panel:
         ax.set_xlim(panel["xlim"])
     if "ylim" in panel:
         ax.set_ylim(panel["ylim"])
     if panel["legend"]:
         ax.legend()
+
+
+def _line(ax, panel, values, x, look):
+    centre, low, high = SUMMARIES[panel["summary"]](values)
+    if x in centre.dims:
+        ax.plot(centre[x], centre, markersize=3, **look)
+        ax.fill_between(centre[x], low, high, color=look["color"], alpha=0.2, linewidth=0)
+        return
+    # The quantity doesn't depend on this axis: the infinite-width limit on an axis of widths.
+    ax.axhline(centre, **look)
+    ax.axhspan(low, high, color=look["color"], alpha=0.12, linewidth=0)
+
+
+def densities(ax, panel, data, experiments):
+    """Densities of a quantity, one line for each value of an axis, lighter for larger values; mean over draws."""
+    values = data[f"{panel['experiment']}/{panel['method']}"][panel["quantity"]].mean("draw")
+    hue = panel["hue"]
+    (along,) = (dim for dim in values.dims if dim != hue)
+    points = values[hue].values
+    for point, colour in zip(points, style.shades(len(points)), strict=True):
+        label = f"{style.SYMBOLS[hue]} = {point:g}" if point in (points[0], points[len(points) // 2], points[-1]) else None
+        ax.plot(values[along], values.sel({hue: point}), color=colour, linewidth=1, label=label)
+    ax.set(xlabel=r"normalized kernel $\mathcal{K}_L(\mathbf{x}, \mathbf{y})$", ylabel="density")
+    if "ylim" in panel:
+        ax.set_ylim(panel["ylim"])
+    if panel["legend"]:
+        ax.legend()
+
+
+def matrix(ax, panel, data, experiments):
+    """A matrix of the first draw as a picture; dashed lines between blocks."""
+    values = data[f"{panel['experiment']}/{panel['method']}"][panel["quantity"]].isel(draw=0).sel(panel["select"])
+    shown = np.abs(values) if panel["amplitude"] else values
+    limit = float(np.abs(shown).max())
+    positive = panel["amplitude"] or float(shown.min()) >= 0
+    picture = ax.imshow(
+        shown,
+        cmap="viridis" if positive else "RdBu_r",
+        vmin=0 if positive else -limit,
+        vmax=limit,
+        interpolation="nearest",
+    )
+    side = len(shown)
+    for i in range(1, panel["blocks"]):
+        cut = i * side / panel["blocks"] - 0.5
+        ax.axhline(cut, color="white", linestyle="--", linewidth=0.8)
+        ax.axvline(cut, color="white", linestyle="--", linewidth=0.8)
+    names = style.AXES_OF.get(panel["quantity"], ("", ""))
+    ax.set(ylabel=names[0], xlabel=names[1])
+    ax.spines[["top", "right"]].set_visible(True)
+    if panel["quantity"] == "kernel_picture":
+        ax.set(xticks=[], yticks=[])
+    ax.figure.colorbar(picture, ax=ax, shrink=0.8, pad=0.03)
 
 
 def kernel_profile(ax, panel, data, experiments):
@@ -96,4 +155,10 @@ def _capacity_lines(ax, task, depths):
             ax.axvline(M, color=colour, linestyle=":", linewidth=1.0, zorder=0)
 
 
-KINDS = {"architecture": architecture, "curves": curves, "kernel_profile": kernel_profile}
+KINDS = {
+    "drawing": drawing,
+    "curves": curves,
+    "kernel_profile": kernel_profile,
+    "densities": densities,
+    "matrix": matrix,
+}

@@ -29,7 +29,14 @@ RC = {
 }
 
 INK, BLUE, ORANGE, RED, TEAL, GREY = "#1a1a1a", "#2b6cb0", "#dd6b20", "#c53030", "#2c7a7b", "#a0aec0"
+COLOURS = {"ink": INK, "blue": BLUE, "orange": ORANGE, "red": RED, "teal": TEAL, "grey": GREY}
 HUES = (BLUE, ORANGE, TEAL, RED, INK, GREY)
+
+METHODS = {
+    "theory": {"color": INK, "linestyle": "-", "marker": "", "label": "theory"},
+    "gp": {"color": BLUE, "linestyle": "--", "marker": "", "label": "infinite width"},
+}
+"""One look for each method, the same in all figures: lines for theory, markers for simulations."""
 
 SYMBOLS = {"M": "$M$", "L": "$L$", "N": "$N$", "sigma": r"$\sigma$", "b": "$b$", "P": "$P$", "N0": "$N_0$"}
 """How the axes of a sweep are written."""
@@ -44,6 +51,21 @@ LABELS = {
     "N0": "input dimension $N_0$",
     "theta": r"angle $\theta$",
 }
+
+QUANTITIES = {
+    "block_ratio": "preferred / other blocks of $|U_1|$",
+    "flat_fraction": r"share of elements $\leq 0.05$",
+    "correlation_ratio": "diagonal / off-diagonal of $C$",
+    "kernel_ratio": "same-task / cross-task $|\\tilde{K}|$",
+}
+"""Short axis labels where the full name of a variable is too long."""
+
+AXES_OF = {
+    "order_parameter": ("gate $m$", "gate $n$"),
+    "task_correlation": ("tested permutation $p$", "trained permutation $q$"),
+    "kernel_picture": ("task, input", "task, input"),
+}
+"""Names of rows and columns of pictured matrices."""
 
 
 def shades(n):

@@ -86,7 +86,12 @@ def mnist_conflicting(*, P, P_t, N0=None, normalization="pixel_mean", seed, draw
         return np.tile(both[rows], (2, 1)), np.concatenate([digit, form]), np.repeat([0, 1], 2 * len(chosen))
 
     (x, y, task), (x_test, y_test, task_test) = samples(train), samples(test)
-    notes = digit_notes(digits, np.tile(train, 4), np.tile(test, 4)) | {"permutation": (("pixel",), shuffle)}
+    permuted = {
+        "permuted": (("train",), np.tile(np.repeat([0, 1], len(train)), 2)),
+        "permuted_test": (("test",), np.tile(np.repeat([0, 1], len(test)), 2)),
+        "permutation": (("pixel",), shuffle),
+    }
+    notes = digit_notes(digits, np.tile(train, 4), np.tile(test, 4)) | permuted
     return Task(x=x, y=y, task=task, x_test=x_test, y_test=y_test, task_test=task_test, notes=notes)
 
 

@@ -37,6 +37,10 @@ class GPSolution:
         k = gp_kernel(x, gates, self._x, self._gates, **self._network)
         return self._regression.predict(k, gp_variance(x, gates, **self._network))
 
+    def kernel(self, x, gates, x2=None, gates2=None):
+        """K_GP between (x, gates) and (x2, gates2), default themselves: (n, n2)."""
+        return gp_kernel(x, gates, x2, gates2, **self._network)
+
 
 def gp_limit(x, gates, y, *, depth=1, sigma=1.0, temperature=0.0, rank_tolerance=RANK_TOLERANCE):
     """Solve the infinite-width limit for training inputs x (P, N0), gates (P, M) and labels y (P,)."""

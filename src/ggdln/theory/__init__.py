@@ -1,0 +1,1 @@
+"""The theory of globally gated deep linear networks of finite width."""

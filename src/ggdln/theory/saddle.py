@@ -11,8 +11,7 @@ with V_l in units of sigma^(2l). H is measured from the prior, so no constant de
 V_l = B_l B_l^T, B_l = C_l Z_l, C_l C_l^T = G_l, the prior term is N/2 sum_l ( |Z_l|^2 - log det Z_l^T Z_l - r_l ): the same
 well-conditioned form at every depth. Rotations of Z_l from the right change nothing and are used to keep Z_l^T Z_l diagonal.
 
-Z_l is moved by multiplication from the right, Z_l -> Z_l E with E lower triangular and E_ii = exp(.), so V_l stays
-positive. The gradient in E at E = 1 is the lower triangle of
+V_l is moved along geodesics, V_l -> B_l exp(X_l) B_l^T with X_l symmetric, so it stays positive. The gradient in X_l is S_l / 2,
 
     S_l = N (Z_l^T Z_l - 1) + 2 B_l^T (dH_data/dV_l) B_l,
 
@@ -40,17 +39,25 @@ class Geometry:
     """
 
     def __init__(self, x, powers, group):
-        self.powers, self.group = powers, group
-        self.count = len(x)
-        self.lengths = np.linalg.norm(x, axis=1)
-        unit = x / self.lengths[:, None]
-        self.unit = unit
-        self.cosines = blas.dsyrk(1.0, np.asfortranarray(unit.T), trans=1, lower=1)
-        mirror(self.cosines)
-        np.fill_diagonal(self.cosines, 1.0)
+        self.unit = x / np.linalg.norm(x, axis=1)[:, None]
+        cosines = blas.dsyrk(1.0, np.asfortranarray(self.unit.T), trans=1, lower=1)
+        mirror(cosines)
+        np.fill_diagonal(cosines, 1.0)
+        self._set(cosines, powers, group)
+
+    def _set(self, cosines, powers, group):
+        self.cosines, self.powers, self.group = cosines, powers, group
+        self.count = len(group)
         self.features = None if powers.top is None else np.asfortranarray(powers.top[group])
         self.starts = np.flatnonzero(np.r_[True, np.diff(group) > 0])
-        self.one_each = len(self.starts) == self.count
+        self.present = group[self.starts]
+        self.one_each = powers.top is None and len(self.starts) == self.count == powers.sizes[-1]
+
+    def part(self, rows):
+        """The same for the samples `rows` (ascending) only, in the same coordinates of the order parameters."""
+        result = object.__new__(Geometry)
+        result._set(np.asfortranarray(self.cosines[np.ix_(rows, rows)]), self.powers, self.group[rows])
+        return result
 
     def gate_kernel(self, b):
         """s_L^T B B^T s_L' on the training set, lower triangle valid: (P, P), Fortran order."""
@@ -61,19 +68,21 @@ class Geometry:
         return v if self.one_each else np.asfortranarray(v[np.ix_(self.group, self.group)])
 
     def expand(self, v):
-        """s_L^T v s_L' on the training set for a symmetric v (r, r): (P, P), a new array."""
+        """s_L^T v s_L' on the training set for a symmetric v (r, r): (P, P), a new array in Fortran order."""
         if self.features is not None:
-            return (self.features @ v) @ self.features.T
-        return v.copy() if self.one_each else v[np.ix_(self.group, self.group)]
+            return blas.dgemm(1.0, self.features @ v, self.features, trans_b=1)
+        return np.array(v if self.one_each else v[np.ix_(self.group, self.group)], order="F")
 
     def contract(self, w):
         """F^T (W + W^T) F / 2 for W (P, P), F the features of the training set: (r, r)."""
         if self.features is not None:
-            half = self.features.T @ (w @ self.features)
+            half = self.features.T @ blas.dgemm(1.0, w, self.features)
         elif self.one_each:
             half = w
         else:
-            half = np.add.reduceat(np.add.reduceat(w, self.starts, axis=0), self.starts, axis=1)
+            half = np.zeros((self.powers.sizes[-1],) * 2)
+            sums = np.add.reduceat(np.add.reduceat(w, self.starts, axis=1), self.starts, axis=0)
+            half[np.ix_(self.present, self.present)] = sums
         return (half + half.T) / 2
 
 
@@ -120,9 +129,9 @@ class Chain:
             if level > 0:
                 # Adjoint of the Cholesky factorization of G_l.
                 inner = np.tril(c.T @ (b_bar @ z.T))
-                inner[np.diag_indices_from(inner)] /= 2
-                left = solve_triangular(c, inner, lower=True, trans="T", check_finite=False)
-                g_bar = solve_triangular(c, left.T, lower=True, trans="T", check_finite=False)
+                np.einsum("ii->i", inner)[...] /= 2
+                left, _ = lapack.dtrtrs(c, inner, lower=1, trans=1)
+                g_bar, _ = lapack.dtrtrs(c, left.T, lower=1, trans=1, overwrite_b=1)
                 v_bar = self.powers.steps[level - 1].adjoint((g_bar + g_bar.T) / 2)
         return result
 
@@ -215,49 +224,41 @@ class Curvature:
         self.vectors = np.asfortranarray(np.column_stack([state.data.weights, random]))
         self.signs = np.r_[1.0, np.full(probes, -0.5 / probes)]
         # The Hessian of the prior term alone, a diagonal in this gauge, has the right scale for all of it.
-        self.preconditioner = []
-        for v in state.scales:
-            m = problem.width / 2 * (v[:, None] + v)
-            m[np.diag_indices_from(m)] *= 2
-            self.preconditioner.append(m)
-        self.balanced = [f + np.diag(problem.width * v) for f, v in zip(state.forces, state.scales, strict=True)]
+        self.preconditioner = [problem.width / 4 * (v[:, None] + v) for v in state.scales]
 
     def data_product(self, dv):
         """Change of dH/dV_L under the change dv of V_L."""
         geometry = self.problem.geometry
         change = geometry.expand(dv)
         change *= geometry.cosines
-        response, _ = lapack.dpotrs(self.state.data.factor, np.asfortranarray(change @ self.vectors), lower=1)
-        np.matmul(self.vectors * self.signs, response.T, out=change)
+        response, _ = lapack.dpotrs(self.state.data.factor, blas.dgemm(1.0, change, self.vectors), lower=1, overwrite_b=1)
+        change = blas.dgemm(1.0, self.vectors * self.signs, response, trans_b=1, c=change, overwrite_c=1)
         change *= geometry.cosines
         return geometry.contract(change)
 
     def product(self, step):
-        """Hessian times `step` (lower triangular, one array per layer)."""
-        problem, state = self.problem, self.state
-        powers = problem.geometry.powers
-        size = 1e-4 / max(np.abs(s).max() for s in step)
-        ahead, behind = (Chain(powers, move(state.z, [sign * size * s for s in step])) for sign in (1, -1))
-        induced = state.chain.forces(self.data_product((ahead.v[-1] - behind.v[-1]) / (2 * size)))
-        forward, backward = ahead.forces(state.data.v_bar), behind.forces(state.data.v_bar)
+        """Hessian times `step` (symmetric, one array per layer), as a difference quotient of S/2 in which only layers, no kernels, recur.
+
+        Pulling S_l back from Z_l E to Z_l adds a commutator of symmetric matrices, which is antisymmetric and drops out.
+        """
+        state, width = self.state, self.problem.width
+        size = 1e-6 / max(np.abs(s).max() for s in step)
+        ahead = Chain(self.problem.geometry.powers, [z + size / 2 * (z @ s) for z, s in zip(state.z, step, strict=True)])
+        bar = self.data_product((ahead.v[-1] - state.chain.v[-1]) / size)
+        forces = ahead.forces(state.data.v_bar + size * bar)
         result = []
-        for level, s in enumerate(step):
-            up = problem.width * (ahead.z[level].T @ ahead.z[level]) + forward[level]
-            down = problem.width * (behind.z[level].T @ behind.z[level]) + backward[level]
-            # The gradient at Z E is that in E^-1 dE, carried back to E = 1.
-            total = (up - down) / (2 * size) + induced[level] - s.T @ self.balanced[level]
-            np.einsum("ii->i", total)[...] += np.diag(s) * np.diag(self.balanced[level])
-            result.append(np.tril(total))
+        for scales, force, rest, s in zip(state.scales, forces, state.forces, step, strict=True):
+            total = (force - rest) / size + width * scales[:, None] * s
+            result.append((total + total.T) / 4)
         return result
 
 
 def move(z, step):
-    """Z E with E lower triangular, strictly lower part of `step` and exponential of its diagonal."""
+    """Z exp(X/2) for symmetric steps X, up to a rotation from the right."""
     result = []
     for z_l, s in zip(z, step, strict=True):
-        e = np.tril(s, -1)
-        np.fill_diagonal(e, np.exp(np.diag(s)))
-        result.append(z_l @ e)
+        values, vectors = np.linalg.eigh(s)
+        result.append((z_l @ vectors) * np.exp(values / 2))
     return result
 
 
@@ -274,23 +275,19 @@ def add(a, b, factor):
 def model_step(curvature, gradient, radius, accuracy, limit):
     """Minimise the quadratic model within |step| <= radius by preconditioned conjugate gradients (Steihaug).
 
-    Returns the step, the decrease that the model predicts, its norm, and whether it ends on the boundary. Norms are those of
-    the preconditioner divided by the width.
+    Returns the step, the decrease of H that the model predicts, the norm of the step and whether it ends on the boundary.
     """
-    metric = [m / curvature.problem.width for m in curvature.preconditioner]
     inverse = [1 / m for m in curvature.preconditioner]
     step = [np.zeros_like(g) for g in gradient]
     bent = step
     remainder = [-g for g in gradient]
-    solved = [r * m for r, m in zip(remainder, inverse, strict=True)]
-    direction = solved
-    rho = start = dot(remainder, solved)
+    direction = [r * m for r, m in zip(remainder, inverse, strict=True)]
+    rho = start = dot(remainder, direction)
     edge = False
     for _ in range(limit):
         image = curvature.product(direction)
         bend = dot(direction, image)
-        weighted = [d * m for d, m in zip(direction, metric, strict=True)]
-        dd, sd, ss = dot(direction, weighted), dot(step, weighted), dot(step, [s * m for s, m in zip(step, metric, strict=True)])
+        dd, sd, ss = dot(direction, direction), dot(step, direction), dot(step, step)
         length = rho / bend if bend > 0 else math.inf
         if not ss + 2 * length * sd + length**2 * dd < radius**2:
             length = (-sd + math.sqrt(sd**2 + dd * (radius**2 - ss))) / dd
@@ -304,8 +301,7 @@ def model_step(curvature, gradient, radius, accuracy, limit):
         if rho < accuracy**2 * start:
             break
         direction = add(solved, direction, rho / previous)
-    norm = math.sqrt(dot(step, [s * m for s, m in zip(step, metric, strict=True)]))
-    return step, -(dot(gradient, step) + dot(step, bent) / 2), norm, edge
+    return step, -(dot(gradient, step) + dot(step, bent) / 2), math.sqrt(dot(step, step)), edge
 
 
 def minimise(problem, z, *, tolerance, limit, probes=20, seed=0):
@@ -317,10 +313,10 @@ def minimise(problem, z, *, tolerance, limit, probes=20, seed=0):
     state = problem.evaluate(z)
     if state is None:
         raise RankError("the kernel at the starting point is not positive definite to working precision")
-    radius = math.sqrt(sum(len(z_l) for z_l in z))
+    radius = 0.5 * math.sqrt(sum(len(z_l) for z_l in z))
     while state.residual > tolerance:
         curvature = Curvature(problem, state, probes, rng)
-        gradient = [np.tril(g) for g in state.gradient]
+        gradient = [g / 2 for g in state.gradient]
         step, predicted, norm, edge = model_step(curvature, gradient, radius, accuracy=0.1, limit=60)
         del curvature
         # Below this the difference of two values of H is rounding, and the residual decides.

@@ -9,6 +9,8 @@ from importlib import import_module
 __version__ = "0.1.0"
 
 _PUBLIC = {
+    "solve": "ggdln.theory.solution",
+    "solve_sweep": "ggdln.theory.solution",
     "gp_limit": "ggdln.theory.gp",
     "capacity": "ggdln.theory.capacity",
     "predictor_statistics": "ggdln.statistics",

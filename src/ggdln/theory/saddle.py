@@ -1,0 +1,346 @@
+"""The saddle point of the effective Hamiltonian, found by a trust-region Newton method.
+
+All lengths are taken out first: with d the square root of the diagonal of K_GP on the training set, t = y/d and unit
+inputs and gates, the problem that is solved numerically depends on sigma only through t and T/d^2:
+
+    k   = (s_L^T V_L s_L') o cos(x, x') + T/d^2
+    H   = 1/2 t^T k^-1 t + 1/2 log det k + sum log d + N/2 sum_l [ tr(V_l G_l^-1) - log det(V_l G_l^-1) - r_l ]
+    G_1 = I,   G_{l+1} = S^T (I (x) V_l) S
+
+with V_l in units of sigma^(2l). H is measured from the prior, so no constant depends on the basis. Writing
+V_l = B_l B_l^T, B_l = C_l Z_l, C_l C_l^T = G_l, the prior term is N/2 sum_l ( |Z_l|^2 - log det Z_l^T Z_l - r_l ): the same
+well-conditioned form at every depth. Rotations of Z_l from the right change nothing and are used to keep Z_l^T Z_l diagonal.
+
+V_l is moved along geodesics, V_l -> B_l exp(X_l) B_l^T with X_l symmetric, so it stays positive. The gradient in X_l is S_l / 2,
+
+    S_l = N (Z_l^T Z_l - 1) + 2 B_l^T (dH_data/dV_l) B_l,
+
+and S_l = 0 for all l is the saddle-point equation; for L = 1 it reads U = sigma^2 (1 - U^1/2 (R1 - R2) U^1/2 / N).
+
+One evaluation of H and its gradient costs a Cholesky factorization and an inverse of k. A product with the Hessian would cost
+two P x P matrix products; its only expensive part, tr(k^-1 dk k^-1 dk'), is replaced by w^T dk k^-1 dk' w averaged over a few
+random w of covariance k^-1. That is an accurate model of the Hessian at the cost of a few passes over k; the gradient is exact, so is the
+solution. H is not convex: directions of negative curvature are followed, so a stationary point that is not a minimum is left.
+"""
+
+import math
+
+import numpy as np
+from scipy.linalg import blas, lapack, solve_triangular
+
+from ggdln.errors import ConvergenceError, RankError
+
+
+class Geometry:
+    """What does not depend on width, sigma and labels: cosines of the inputs and features of the gates.
+
+    x (P, N0) and gates (P, M) are live; `powers` are the GatePowers of the distinct gates and `group` (P,) says which
+    of them each sample has. Samples must be sorted by group.
+    """
+
+    def __init__(self, x, powers, group):
+        self.unit = x / np.linalg.norm(x, axis=1)[:, None]
+        cosines = blas.dsyrk(1.0, np.asfortranarray(self.unit.T), trans=1, lower=1)
+        mirror(cosines)
+        np.fill_diagonal(cosines, 1.0)
+        self._set(cosines, powers, group)
+
+    def _set(self, cosines, powers, group):
+        self.cosines, self.powers, self.group = cosines, powers, group
+        self.count = len(group)
+        self.features = None if powers.top is None else np.asfortranarray(powers.top[group])
+        self.starts = np.flatnonzero(np.r_[True, np.diff(group) > 0])
+        self.present = group[self.starts]
+        self.one_each = powers.top is None and len(self.starts) == self.count == powers.sizes[-1]
+
+    def part(self, rows):
+        """The same for the samples `rows` (ascending) only, in the same coordinates of the order parameters."""
+        result = object.__new__(Geometry)
+        result._set(np.asfortranarray(self.cosines[np.ix_(rows, rows)]), self.powers, self.group[rows])
+        return result
+
+    def gate_kernel(self, b):
+        """s_L^T B B^T s_L' on the training set, lower triangle valid: (P, P), Fortran order."""
+        if self.features is not None:
+            return blas.dsyrk(1.0, self.features @ b, lower=1)
+        v = blas.dsyrk(1.0, b, lower=1)
+        mirror(v)
+        return v if self.one_each else np.asfortranarray(v[np.ix_(self.group, self.group)])
+
+    def expand(self, v):
+        """s_L^T v s_L' on the training set for a symmetric v (r, r): (P, P), a new array in Fortran order."""
+        if self.features is not None:
+            return blas.dgemm(1.0, self.features @ v, self.features, trans_b=1)
+        return np.array(v if self.one_each else v[np.ix_(self.group, self.group)], order="F")
+
+    def contract(self, w):
+        """F^T (W + W^T) F / 2 for W (P, P), F the features of the training set: (r, r)."""
+        if self.features is not None:
+            half = self.features.T @ blas.dgemm(1.0, w, self.features)
+        elif self.one_each:
+            half = w
+        else:
+            half = np.zeros((self.powers.sizes[-1],) * 2)
+            sums = np.add.reduceat(np.add.reduceat(w, self.starts, axis=1), self.starts, axis=0)
+            half[np.ix_(self.present, self.present)] = sums
+        return (half + half.T) / 2
+
+
+def mirror(a):
+    """Copy the lower triangle of the square array `a` onto its upper one, in blocks to need no second array."""
+    step = 256
+    for i in range(0, len(a), step):
+        j = i + step
+        block = a[i:j, i:j]
+        block[...] = np.tril(block) + np.tril(block, -1).T
+        a[i:j, j:] = a[j:, i:j].T
+
+
+class Chain:
+    """The state of all layers at given Z_l: C_l, B_l, V_l."""
+
+    def __init__(self, powers, z):
+        self.powers, self.z = powers, z
+        self.g, self.c, self.b, self.v = [], [], [], []
+        for level, z_l in enumerate(z):
+            if level == 0:
+                g = powers.first
+            else:
+                g = powers.steps[level - 1].forward(self.v[-1])
+            if g is None:
+                c, b = None, z_l
+            else:
+                c, info = lapack.dpotrf(g, lower=1, clean=1)
+                if info != 0:
+                    raise FloatingPointError("G_l is not positive definite to working precision")
+                b = c @ z_l
+            self.g.append(g)
+            self.c.append(c)
+            self.b.append(b)
+            self.v.append(b @ b.T)
+
+    def forces(self, v_bar):
+        """2 B_l^T (dH/dV_l) B_l for every layer, from dH/dV_L at fixed Z."""
+        result = [None] * len(self.z)
+        for level in range(len(self.z) - 1, -1, -1):
+            b, z, c = self.b[level], self.z[level], self.c[level]
+            b_bar = 2 * v_bar @ b
+            result[level] = b.T @ b_bar
+            if level > 0:
+                # Adjoint of the Cholesky factorization of G_l.
+                inner = np.tril(c.T @ (b_bar @ z.T))
+                np.einsum("ii->i", inner)[...] /= 2
+                left, _ = lapack.dtrtrs(c, inner, lower=1, trans=1)
+                g_bar, _ = lapack.dtrtrs(c, left.T, lower=1, trans=1, overwrite_b=1)
+                v_bar = self.powers.steps[level - 1].adjoint((g_bar + g_bar.T) / 2)
+        return result
+
+
+class Data:
+    """The data term at one V_L: its value, dH/dV_L, and the traces that set the scale of the forces."""
+
+    def __init__(self, geometry, b, labels, noise):
+        k = geometry.gate_kernel(b)
+        k *= geometry.cosines
+        diagonal = np.einsum("ii->i", k)
+        diagonal += noise
+        variances = diagonal.copy()
+        factor, info = lapack.dpotrf(k, lower=1, clean=1, overwrite_a=1)
+        if info:
+            raise FloatingPointError("k is not positive definite to working precision")
+        pivots = np.einsum("ii->i", factor)
+        self.pivot = float(np.min(pivots**2 / variances))
+        self.factor = factor
+        self.weights, _ = lapack.dpotrs(factor, labels, lower=1)
+        self.quadratic = float(labels @ self.weights)
+        self.entropy = float(np.log(pivots).sum())
+
+    def differentiate(self, geometry, noise):
+        """Set dH/dV_L = F^T ((k^-1 - k^-1 t t^T k^-1) o cos) F / 2 and the traces of its two parts."""
+        inverse, _ = lapack.dpotri(self.factor, lower=1)
+        diagonal = np.einsum("ii->i", inverse)
+        self.repulsion = geometry.count - float(noise @ diagonal)
+        self.attraction = self.quadratic - float(noise @ self.weights**2)
+        inverse = blas.dsyr(-1.0, self.weights, lower=1, a=inverse, overwrite_a=1)
+        inverse *= geometry.cosines
+        diagonal = np.einsum("ii->i", inverse)
+        diagonal /= 2
+        self.v_bar = geometry.contract(inverse)
+
+
+class Problem:
+    """H as a function of Z_1 ... Z_L for given labels t (P,), noise T/d^2 (P,) and width N."""
+
+    def __init__(self, geometry, labels, noise, width):
+        self.geometry, self.labels, self.noise, self.width = geometry, labels, noise, width
+        self.evaluations = 0
+
+    def evaluate(self, z):
+        """The State at Z, or None if a matrix is not positive definite to working precision."""
+        self.evaluations += 1
+        try:
+            return State(self, z)
+        except FloatingPointError:
+            return None
+
+
+class State:
+    """H, its gradient and the certificate at one point.
+
+    `value` is H without sum log d; `gradient` the S_l; `residual` = |S| / (sqrt(L) (tr R1 + tr R2)), the unbalanced part of the
+    forces relative to the two parts of the data force, R1 = B^T F^T (k^-1 o cos) F B and R2 likewise with k^-1 t t^T k^-1.
+    """
+
+    def __init__(self, problem, z):
+        width = problem.width
+        values, rotations = zip(*(np.linalg.eigh(z_l.T @ z_l) for z_l in z), strict=True)
+        if min(v[0] for v in values) <= 0:
+            raise FloatingPointError("Z_l is singular to working precision")
+        self.scales = values
+        self.z = [z_l @ q for z_l, q in zip(z, rotations, strict=True)]
+        self.chain = Chain(problem.geometry.powers, self.z)
+        self.data = data = Data(problem.geometry, self.chain.b[-1], problem.labels, problem.noise)
+        self.value = data.quadratic / 2 + data.entropy
+        self.magnitude = data.quadratic / 2 + abs(data.entropy)
+        for v in values:
+            term = width / 2 * float(np.sum((v - 1) - np.log(v)))
+            self.value += term
+            self.magnitude += term
+        data.differentiate(problem.geometry, problem.noise)
+        self.forces = self.chain.forces(data.v_bar)
+        self.gradient = [force + np.diag(width * (v - 1)) for force, v in zip(self.forces, values, strict=True)]
+        norm = math.sqrt(sum(float(np.sum(g**2)) for g in self.gradient))
+        self.residual = norm / (math.sqrt(len(z)) * (data.repulsion + data.attraction))
+
+
+class Curvature:
+    """Products with the Hessian of H at a State, tr(k^-1 dk k^-1 dk') by `probes` random vectors."""
+
+    def __init__(self, problem, state, probes, rng):
+        self.problem, self.state = problem, state
+        factor = state.data.factor
+        signs = rng.choice([-1.0, 1.0], size=(problem.geometry.count, probes))
+        random = solve_triangular(factor, signs, lower=True, trans="T", overwrite_b=True, check_finite=False)
+        self.vectors = np.asfortranarray(np.column_stack([state.data.weights, random]))
+        self.signs = np.r_[1.0, np.full(probes, -0.5 / probes)]
+        # The Hessian of the prior term alone, a diagonal in this gauge, has the right scale for all of it.
+        self.preconditioner = [problem.width / 4 * (v[:, None] + v) for v in state.scales]
+
+    def data_product(self, dv):
+        """Change of dH/dV_L under the change dv of V_L."""
+        geometry = self.problem.geometry
+        change = geometry.expand(dv)
+        change *= geometry.cosines
+        response, _ = lapack.dpotrs(self.state.data.factor, blas.dgemm(1.0, change, self.vectors), lower=1, overwrite_b=1)
+        change = blas.dgemm(1.0, self.vectors * self.signs, response, trans_b=1, c=change, overwrite_c=1)
+        change *= geometry.cosines
+        return geometry.contract(change)
+
+    def product(self, step):
+        """Hessian times `step` (symmetric, one array per layer), as a difference quotient of S/2 in which only layers, no kernels, recur.
+
+        Pulling S_l back from Z_l E to Z_l adds a commutator of symmetric matrices, which is antisymmetric and drops out.
+        """
+        state, width = self.state, self.problem.width
+        size = 1e-6 / max(np.abs(s).max() for s in step)
+        ahead = Chain(self.problem.geometry.powers, [z + size / 2 * (z @ s) for z, s in zip(state.z, step, strict=True)])
+        bar = self.data_product((ahead.v[-1] - state.chain.v[-1]) / size)
+        forces = ahead.forces(state.data.v_bar + size * bar)
+        result = []
+        for scales, force, rest, s in zip(state.scales, forces, state.forces, step, strict=True):
+            total = (force - rest) / size + width * scales[:, None] * s
+            result.append((total + total.T) / 4)
+        return result
+
+
+def move(z, step):
+    """Z exp(X/2) for symmetric steps X, up to a rotation from the right."""
+    result = []
+    for z_l, s in zip(z, step, strict=True):
+        values, vectors = np.linalg.eigh(s)
+        result.append((z_l @ vectors) * np.exp(values / 2))
+    return result
+
+
+def dot(a, b):
+    """Inner product of two lists of arrays."""
+    return sum(float(np.vdot(u, v)) for u, v in zip(a, b, strict=True))
+
+
+def add(a, b, factor):
+    """a + factor * b for lists of arrays."""
+    return [u + factor * v for u, v in zip(a, b, strict=True)]
+
+
+def model_step(curvature, gradient, radius, accuracy, limit):
+    """Minimise the quadratic model within |step| <= radius by preconditioned conjugate gradients (Steihaug).
+
+    Returns the step, the decrease of H that the model predicts, the norm of the step and whether it ends on the boundary.
+    """
+    inverse = [1 / m for m in curvature.preconditioner]
+    step = [np.zeros_like(g) for g in gradient]
+    bent = step
+    remainder = [-g for g in gradient]
+    direction = [r * m for r, m in zip(remainder, inverse, strict=True)]
+    rho = start = dot(remainder, direction)
+    edge = False
+    for _ in range(limit):
+        image = curvature.product(direction)
+        bend = dot(direction, image)
+        dd, sd, ss = dot(direction, direction), dot(step, direction), dot(step, step)
+        length = rho / bend if bend > 0 else math.inf
+        if not ss + 2 * length * sd + length**2 * dd < radius**2:
+            length = (-sd + math.sqrt(sd**2 + dd * (radius**2 - ss))) / dd
+            edge = True
+        step, bent = add(step, direction, length), add(bent, image, length)
+        if edge:
+            break
+        remainder = add(remainder, image, -length)
+        solved = [r * m for r, m in zip(remainder, inverse, strict=True)]
+        previous, rho = rho, dot(remainder, solved)
+        if rho < accuracy**2 * start:
+            break
+        direction = add(solved, direction, rho / previous)
+    return step, -(dot(gradient, step) + dot(step, bent) / 2), math.sqrt(dot(step, step)), edge
+
+
+def minimise(problem, z, *, tolerance, limit, probes=20, seed=0):
+    """Descend from Z to a minimum of H: the State at which the residual is below `tolerance`.
+
+    Raises ConvergenceError after `limit` evaluations, or when rounding keeps the residual above `tolerance`.
+    """
+    rng = np.random.default_rng(seed)
+    state = problem.evaluate(z)
+    if state is None:
+        raise RankError("the kernel at the starting point is not positive definite to working precision")
+    radius = 0.5 * math.sqrt(sum(len(z_l) for z_l in z))
+    while state.residual > tolerance:
+        curvature = Curvature(problem, state, probes, rng)
+        gradient = [g / 2 for g in state.gradient]
+        step, predicted, norm, edge = model_step(curvature, gradient, radius, accuracy=0.1, limit=60)
+        del curvature
+        # Below this the difference of two values of H is rounding, and the residual decides.
+        rounding = 1e-11 * state.magnitude
+        while True:
+            if problem.evaluations >= limit or norm < 1e-12:
+                raise ConvergenceError(
+                    f"saddle point not found in {problem.evaluations} evaluations: residual {state.residual:.1e}, "
+                    f"tolerance {tolerance:.1e}; raise max_evaluations or tolerance, or start from a nearby solution"
+                )
+            trial = problem.evaluate(move(state.z, step))
+            if trial is None:
+                ratio = -math.inf
+            elif predicted > rounding:
+                ratio = (state.value - trial.value) / predicted
+            else:
+                ratio = 1.0 if trial.residual < state.residual else -math.inf
+            if ratio > 0.05:
+                break
+            step, norm, predicted = [0.3 * s for s in step], 0.3 * norm, 0.3 * predicted
+            radius = norm
+        if ratio > 0.75 and edge:
+            radius *= 2
+        elif ratio < 0.25:
+            radius = norm / 2
+        state = trial
+    return state

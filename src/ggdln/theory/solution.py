@@ -1,0 +1,373 @@
+"""Solve the finite-width theory and predict with it.
+
+The posterior of a gated network of width N is, at the saddle point, that of a Gaussian process with the renormalized kernel
+
+    K~(x, x') = M^-L s_L(x)^T V_L s_L(x') K_0(x, x'),    s_l(x).s_l(x') = (g(x).g(x'))^l,
+
+whose order parameters V_1 ... V_L minimise the effective Hamiltonian (see `saddle`). For L = 1, V_1 is the M x M matrix U_1.
+"""
+
+import math
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import cho_solve, solve_triangular
+from scipy.optimize import brentq
+
+from ggdln import checks
+from ggdln.errors import InputError, RankError
+from ggdln.theory.saddle import Chain, Data, Geometry, Problem, minimise
+from ggdln.theory.symmetric import GatePowers
+
+BASES = ("auto", "monomial", "subset", "span")
+
+
+def solve(
+    x,
+    gates,
+    y,
+    width,
+    depth=1,
+    sigma=1.0,
+    temperature=0.0,
+    *,
+    start=None,
+    basis="auto",
+    tolerance=1e-8,
+    max_evaluations=500,
+    check_starts=0,
+    seed=0,
+):
+    """The saddle point for inputs x (P, N0), gates (P, M), labels y (P,): a `Solution`.
+
+    width            N, a positive number; math.inf is the GP limit
+    depth            L, number of gated layers
+    sigma            prior standard deviation of every weight
+    temperature      T; at 0 the kernel must have full rank (RankError otherwise)
+    start            an earlier Solution for the same x, gates and depth: its order parameters are the starting point
+    basis            features of layers > 1: "monomial", "subset" (0/1 gates only), "span", or "auto", the smallest
+    tolerance        largest accepted `Solution.residual`; ConvergenceError if it is not reached in `max_evaluations`
+    check_starts     number of further random starting points; the lowest minimum is returned, all are in `Solution.starts`
+    seed             of the random starts and of the random probes of the Hessian; the minimum does not depend on it
+
+    Inputs that have no active gate or vanish are dead: the output there is 0 for all weights. They are left out and counted.
+    """
+    training = Training(x, gates, y, depth=depth, basis=basis)
+    options = {"tolerance": tolerance, "max_evaluations": max_evaluations, "check_starts": check_starts, "seed": seed}
+    return training.solve(width, sigma, temperature, start=start, **options)
+
+
+def solve_sweep(x, gates, y, *, widths=None, sigmas=None, width=None, sigma=1.0, depth=1, temperature=0.0, basis="auto", **options):
+    """Solutions along `widths` or along `sigmas`, in the order given; each starts from those before it.
+
+    Kernels and gate features are shared. The sweep runs through the values in sorted order, so neighbours are near each other.
+    `options` are those of `solve`.
+    """
+    if (widths is None) == (sigmas is None):
+        raise InputError("widths, sigmas: give exactly one of them")
+    if widths is not None and width is not None:
+        raise InputError(f"width: expected None beside widths, got {width!r}")
+    values = list(widths if widths is not None else sigmas)
+    training = Training(x, gates, y, depth=depth, basis=basis)
+    # From wide to narrow and from weak to strong prior: away from the GP limit, where the start is best.
+    order = sorted(range(len(values)), key=lambda i: -float(values[i]))
+    solutions = [None] * len(values)
+    trail = []
+    for i in order:
+        pair = (values[i], sigma) if widths is not None else (width, values[i])
+        solution = training.solve(*pair, temperature, trail=trail, **options)
+        solutions[i] = solution
+        trail = [*trail[-1:], (math.log(values[i]), solution)] if math.isfinite(values[i]) else []
+    return solutions
+
+
+class Training:
+    """The live part of a training set, sorted by gates, with the kernels that all solves share."""
+
+    def __init__(self, x, gates, y, *, depth, basis):
+        x, gates, y = checks.training_set(x, gates, y)
+        self.depth = checks.integer("depth", depth, 1)
+        if basis not in BASES:
+            raise InputError(f"basis: expected one of {', '.join(BASES)}, got {basis!r}")
+        live = live_rows(x, gates)
+        self.dead = int(len(x) - live.sum())
+        if self.dead == len(x):
+            raise InputError(f"gates: none of the {len(x)} training inputs has an active gate and a non-zero input")
+        x, gates, y = x[live], gates[live], y[live]
+        binary = bool(np.isin(gates, (0.0, 1.0)).all())
+        if basis == "subset" and not binary:
+            raise InputError("basis: 'subset' needs gates that are 0 or 1")
+        kind = "subset" if basis == "subset" or (basis == "auto" and binary and self.depth >= 3) else "monomial"
+        explicit = {"auto": None, "span": 0}.get(basis, self.depth)
+        distinct, group = np.unique(gates, axis=0, return_inverse=True)
+        group = group.ravel()
+        self.order = np.argsort(group, kind="stable")
+        x, gates = x[self.order], gates[self.order]
+        self.y = y[self.order]
+        self.powers = GatePowers(distinct, self.depth, kind, explicit)
+        self.geometry = Geometry(x, self.powers, group[self.order])
+        self.shape = x.shape[1], gates.shape[1]
+        # sqrt of the diagonal of K_GP at sigma = 1.
+        self.lengths = lengths(x, gates, self.depth)
+
+    def solve(self, width, sigma, temperature, *, start=None, trail=(), tolerance=1e-8, max_evaluations=500, check_starts=0, seed=0):
+        """One Solution. `trail` holds up to two (coordinate, Solution) pairs to extrapolate a start from."""
+        width = checks.number("width", width, 0, exclusive=True, infinite=True)
+        sigma = checks.number("sigma", sigma, 0, exclusive=True)
+        temperature = checks.number("temperature", temperature, 0)
+        tolerance = checks.number("tolerance", tolerance, 0, 1, exclusive=True)
+        limit = checks.integer("max_evaluations", max_evaluations, 1)
+        extra = checks.integer("check_starts", check_starts, 0)
+        scale = sigma ** (self.depth + 1) * self.lengths
+        problem = Problem(self.geometry, self.y / scale, temperature / scale**2, width)
+        if start is not None:
+            trail = [(0.0, start)]
+        z = self.starting_point(problem, sigma, trail)
+        if math.isinf(width):
+            return Solution(self, problem, z, None, sigma, temperature)
+        state = minimise(problem, z, tolerance=tolerance, limit=limit, seed=seed)
+        values = [state.value]
+        rng = np.random.default_rng([seed, 1])
+        for _ in range(extra):
+            noise = [rng.standard_normal(z_l.shape) / math.sqrt(len(z_l)) for z_l in state.z]
+            disturbed = [state_z @ (np.eye(len(n)) + n) for state_z, n in zip(self.scaled_prior(problem), noise, strict=True)]
+            other = minimise(problem, disturbed, tolerance=tolerance, limit=problem.evaluations + limit, seed=seed)
+            values.append(other.value)
+            if other.value < state.value:
+                state = other
+        solution = Solution(self, problem, state.z, state, sigma, temperature)
+        solution.starts = np.array(values) + float(np.log(scale).sum())
+        return solution
+
+    def starting_point(self, problem, sigma, trail):
+        """Z_l to start from: the best multiple of the prior, or an earlier solution, moved on along the sweep."""
+        if math.isinf(problem.width):
+            self.prior_data(problem)
+            return [np.eye(r) for r in self.powers.sizes]
+        if not trail:
+            return self.scaled_prior(problem)
+        for _, solution in trail:
+            if solution.training is not self and solution.training.powers.sizes != self.powers.sizes:
+                raise InputError(
+                    f"start: order parameters of sizes {solution.training.powers.sizes}, expected {self.powers.sizes}"
+                )
+        return [z_l.copy() for z_l in trail[-1][1].z]
+
+    def prior_data(self, problem):
+        """The data term at the prior, where the rank of the kernel is judged."""
+        try:
+            data = Data(self.geometry, Chain(self.powers, [np.eye(r) for r in self.powers.sizes]).b[-1], problem.labels, problem.noise)
+        except FloatingPointError:
+            data = None
+        # The pivot is the part of a sample's variance that the samples before it leave unexplained.
+        if data is None or data.pivot < self.geometry.count * np.finfo(float).eps:
+            raise RankError(
+                f"the kernel of the {self.geometry.count} live training inputs does not have full rank: P is above the "
+                f"capacity, or inputs repeat; use fewer inputs or a temperature above {problem.noise.max() and 'this one' or 0}"
+            )
+        problem.evaluations += 1
+        return data
+
+    def scaled_prior(self, problem):
+        """Z_l = e^a I with the a that minimises H at T = 0, known from one kernel factorization."""
+        data = self.prior_data(problem)
+        depth, total, count = self.depth, sum(self.powers.sizes), self.geometry.count
+        log_quadratic = math.log(max(data.quadratic, 1e-300))
+
+        def slope(a):
+            pull = math.exp(min(log_quadratic - 2 * depth * a, 700.0))
+            return depth * (count - pull) + problem.width * total * math.expm1(2 * a)
+
+        bound = 1.0
+        while slope(bound) < 0:
+            bound *= 2
+        lower = -1.0
+        while slope(lower) > 0 and lower > -300:
+            lower *= 2
+        a = brentq(slope, lower, bound) if slope(lower) < 0 else 0.0
+        return [math.exp(a) * np.eye(r) for r in self.powers.sizes]
+
+
+def live_rows(x, gates):
+    """Which inputs have an active gate and are not zero: elsewhere f = 0 for all weights."""
+    return (gates != 0).any(axis=1) & (x != 0).any(axis=1)
+
+
+def lengths(x, gates, depth):
+    """sqrt K_GP(x, x) at sigma = 1: (|g|^2/M)^(L/2) |x| / sqrt(N0)."""
+    return (np.linalg.norm(gates, axis=1) / math.sqrt(gates.shape[1])) ** depth * np.linalg.norm(x, axis=1) / math.sqrt(x.shape[1])
+
+
+class Solution:
+    """A saddle point, its certificate and its predictor.
+
+    width, depth, sigma, temperature    as given
+    hamiltonian     H at the minimum, measured from the prior:
+                    1/2 y^T K~^-1 y + 1/2 log det K~ + N/2 sum_l [ tr(V_l G_l^-1)/sigma^2 - log det(V_l G_l^-1 / sigma^2) - r_l ].
+                    The paper's H is this plus the constant N/2 (1 - log sigma^2) sum_l M^l
+    residual        norm of the saddle-point equation, relative to the two opposing data forces in it
+    converged       whether the residual met the tolerance (a Solution that did not is never returned)
+    evaluations     number of factorizations of the kernel
+    starts          H at the minima reached from all starting points
+    dead            number of dead training inputs, left out of the solve
+    """
+
+    def __init__(self, training, problem, z, state, sigma, temperature):
+        self.training, self.z = training, z
+        self.width, self.depth, self.sigma, self.temperature = problem.width, training.depth, sigma, temperature
+        self.dead = training.dead
+        self.evaluations = problem.evaluations
+        self.converged = True
+        self.residual = 0.0 if state is None else state.residual
+        self._labels, self._noise = problem.labels, problem.noise
+        self._chain = Chain(training.powers, z)
+        shift = float(np.log(sigma ** (self.depth + 1) * training.lengths).sum())
+        if state is None:
+            self.hamiltonian = self._data.quadratic / 2 + self._data.entropy + shift
+        else:
+            self.hamiltonian = state.value + shift
+        self.starts = np.array([self.hamiltonian])
+
+    @cached_property
+    def _data(self):
+        """Cholesky factor of k and k^-1 t; made on first use, since a sweep need not hold one per point."""
+        return Data(self.training.geometry, self._chain.b[-1], self._labels, self._noise)
+
+    @property
+    def bases(self):
+        """How V_1 ... V_L are held: "gates", "monomial", "subset" or "span" (see `order_parameters`)."""
+        return ["gates", *self.training.powers.kinds[1:]]
+
+    @cached_property
+    def order_parameters(self):
+        """V_1 ... V_L.
+
+        V_1 is U_1 (M, M) in the basis of the gates, sigma^2 outside the span of the training gates. V_l for l > 1 by `bases`:
+        "monomial" and "subset" in the coordinates `ggdln.theory.symmetric.Coordinates(kind, M, l)`; "span" as the form
+        V_l[p, q] = s_l(p)^T V_l s_l(q) on the unit-length training gates p, q = `span_gates[l - 1]`.
+        """
+        powers = self.training.powers
+        result = [self.sigma ** (2 * (level + 1)) * v for level, v in enumerate(self._chain.v)]
+        if powers.kinds[0] == "span":
+            reach = np.linalg.solve(powers.first, powers.unit[powers.points[0]])
+            result[0] = self.sigma**2 * (
+                np.eye(reach.shape[1]) + reach.T @ (self._chain.v[0] - powers.first) @ reach
+            )
+        return result
+
+    @property
+    def span_gates(self):
+        """For each layer in the span form its (r_l, M) unit training gates, None for the others."""
+        powers = self.training.powers
+        return [None if points is None else powers.unit[points] for points in powers.points]
+
+    @cached_property
+    def eigenvalues(self):
+        """For each layer the eigenvalues (ascending) of V_l G_l^-1: sigma^2 in the GP limit. For L = 1 those of U_1."""
+        return [self.sigma**2 * np.linalg.eigvalsh(z_l.T @ z_l) for z_l in self.z]
+
+    def predict(self, x, gates):
+        """Mean and variance of f at inputs x (P_t, N0) with gates (P_t, M): two arrays (P_t,). Both 0 at dead inputs."""
+        x, gates = self._checked(x, gates, "")
+        mean, variance = np.zeros(len(x)), np.zeros(len(x))
+        live = live_rows(x, gates)
+        if live.any():
+            probe = _Probe(self, x[live], gates[live])
+            cross = probe.training_kernel()
+            mean[live] = probe.scale * (cross @ self._data.weights)
+            explained = solve_triangular(self._data.factor, cross.T, lower=True, overwrite_b=True, check_finite=False)
+            # Rounding may leave a trained input's variance slightly below its exact value 0.
+            left = np.maximum(probe.diagonal() - np.einsum("pt,pt->t", explained, explained), 0.0)
+            variance[live] = probe.scale**2 * left
+        return mean, variance
+
+    def kernel(self, x, gates, x2=None, gates2=None):
+        """K~ between (x, gates) and (x2, gates2), default themselves: (P_t, P_t2). Without the temperature."""
+        x, gates = self._checked(x, gates, "")
+        x2, gates2 = (x, gates) if x2 is None else self._checked(x2, gates2, "second ")
+        result = np.zeros((len(x), len(x2)))
+        rows, columns = live_rows(x, gates), live_rows(x2, gates2)
+        if rows.any() and columns.any():
+            first, second = _Probe(self, x[rows], gates[rows]), _Probe(self, x2[columns], gates2[columns])
+            block = first.kernel(second)
+            block *= np.outer(first.scale, second.scale)
+            result[np.ix_(rows, columns)] = block
+        return result
+
+    def kernel_diagonal(self, x, gates):
+        """K~(x, x) for each input: (P_t,)."""
+        x, gates = self._checked(x, gates, "")
+        result = np.zeros(len(x))
+        live = live_rows(x, gates)
+        if live.any():
+            probe = _Probe(self, x[live], gates[live])
+            result[live] = probe.scale**2 * probe.diagonal()
+        return result
+
+    def _checked(self, x, gates, prefix):
+        x, gates = checks.inputs(x, gates, prefix)
+        for name, value, size in (("x", x, self.training.shape[0]), ("gates", gates, self.training.shape[1])):
+            if value.shape[1] != size:
+                raise InputError(f"{prefix}{name}: {value.shape[1]} columns, the training set has {size}")
+        if self.training.powers.kind == "subset" and self.training.powers.coordinates and not np.isin(gates, (0.0, 1.0)).all():
+            raise InputError(f"{prefix}gates: expected 0 or 1 like the training gates; solve with basis='monomial' for others")
+        return x, gates
+
+
+class _Probe:
+    """New live inputs: their features in every layer, in the terms of the training set.
+
+    features[l] (P_t, r_l) are exact coordinates, or in the span form the part in the span of the training gates,
+    G_l^-1 G_l(., new); outside it V_l is its prior mean sigma^2 G_l.
+    """
+
+    def __init__(self, solution, x, gates):
+        training = solution.training
+        self.solution, self.powers, self.chain = solution, training.powers, solution._chain
+        self.scale = solution.sigma ** (solution.depth + 1) * lengths(x, gates, solution.depth)
+        self.x = x / np.linalg.norm(x, axis=1)[:, None]
+        distinct, self.group = np.unique(gates, axis=0, return_inverse=True)
+        self.group = self.group.ravel()
+        norms = np.linalg.norm(distinct, axis=1)
+        self.unit = distinct / norms[:, None]
+        self.features = [c.features(distinct, norms) for c in self.powers.coordinates]
+        for level in range(len(self.features), solution.depth):
+            points = self.powers.points[level]
+            cross = self.powers.unit[points] @ self.unit.T
+            if level > 0:
+                step = self.powers.steps[level - 1]
+                below = self.chain.v[level - 1] @ self.features[-1].T
+                cross *= below if step.features is None else step.features @ below
+            self.features.append(cho_solve((self.chain.c[level], True), cross, check_finite=False).T)
+
+    def training_kernel(self):
+        """k between the new inputs and the training set: (P_t, P)."""
+        geometry = self.solution.training.geometry
+        top = self.features[-1] @ self.chain.v[-1]
+        if self.powers.top is not None:
+            top = top @ self.powers.top.T
+        cross = top[np.ix_(self.group, geometry.group)]
+        cross *= self.x @ geometry.unit.T
+        return cross
+
+    def kernel(self, other):
+        """k between these and other new inputs."""
+        gate = self._above(other.unit.shape[0], self.unit @ other.unit.T, lambda f, v, o: f @ v @ o.T, other)
+        cross = gate[np.ix_(self.group, other.group)]
+        cross *= self.x @ other.x.T
+        return cross
+
+    def diagonal(self):
+        """k(x, x) of the new inputs: (P_t,)."""
+        return self._above(None, 1.0, lambda f, v, o: np.einsum("ti,ij,tj->t", f, v, o, optimize=True), self)[self.group]
+
+    def _above(self, _, overlap, form, other):
+        """s_L^T V_L s_L' with the prior mean outside the training span, `form` contracting features with a matrix."""
+        explicit = len(self.powers.coordinates)
+        gate = 1.0
+        if explicit:
+            gate = form(self.features[explicit - 1], self.chain.v[explicit - 1], other.features[explicit - 1])
+        for level in range(explicit, self.solution.depth):
+            renormalized = self.chain.v[level] - self.chain.g[level]
+            gate = overlap * gate + form(self.features[level], renormalized, other.features[level])
+        return gate

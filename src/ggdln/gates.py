@@ -91,7 +91,7 @@ def _top_down(*, M, x, task, seed, draw, p_permitted, b=0.0):
     return Gates("top_down", V, b=b, permitted=allowed.astype(np.float64))
 
 
-def _soft_kmeans(*, M, x, task, seed, draw, stiffness, max_iterations=300, tolerance=1e-6):
+def _soft_kmeans(*, M, x, task, seed, draw, stiffness, max_iterations=3000, tolerance=1e-6):
     """Soft k-means: centres are the means of the inputs weighted by their responsibilities, from a k-means++ start.
 
     Ends when no centre moves by more than `tolerance` times the spread of the inputs (`converged` says whether it did).

@@ -1,6 +1,7 @@
 """Kinds of panels. Each takes the axes to draw in, the panel's settings and the figure's datasets by experiment and method."""
 
 import numpy as np
+from matplotlib.ticker import NullFormatter
 
 from ggdln.figures import schematics, style
 from ggdln.theory.capacity import capacity, gates_at_capacity
@@ -16,6 +17,7 @@ def curves(ax, panel, data, experiments):
     Mean over draws with its standard error or, where single draws may diverge, median and middle half of the draws.
     """
     quantity, x = panel["quantity"], panel["x"]
+    ax.set(xscale=panel["xscale"], yscale=panel["yscale"])
     for series in panel["series"]:
         name, method, hue = series["experiment"], series["method"], series.get("hue")
         values = data[f"{name}/{method}"][quantity].sel(series["select"])
@@ -33,17 +35,20 @@ def curves(ax, panel, data, experiments):
                 )
         if panel["capacity"]:
             _capacity_lines(ax, experiments[name]["task"], values[hue].values if hue == "L" else [1])
-    ax.set_xscale(panel["xscale"])
-    ax.set_yscale(panel["yscale"])
     if panel["xscale"] == "log":
         ax.xaxis.set_major_formatter(lambda v, _: f"{v:g}")
+        ax.xaxis.set_minor_formatter(NullFormatter())
     ax.set(xlabel=style.LABELS.get(x, x), ylabel=style.QUANTITIES.get(quantity, values.attrs.get("long_name", quantity)))
+    _limits(ax, panel)
+    if panel["legend"]:
+        ax.legend()
+
+
+def _limits(ax, panel):
     if "xlim" in panel:
         ax.set_xlim(panel["xlim"])
     if "ylim" in panel:
         ax.set_ylim(panel["ylim"])
-    if panel["legend"]:
-        ax.legend()
 
 
 def _line(ax, panel, values, x, look):
@@ -67,8 +72,8 @@ def densities(ax, panel, data, experiments):
         label = f"{style.SYMBOLS[hue]} = {point:g}" if point in (points[0], points[len(points) // 2], points[-1]) else None
         ax.plot(values[along], values.sel({hue: point}), color=colour, linewidth=1, label=label)
     ax.set(xlabel=r"normalized kernel $\mathcal{K}_L(\mathbf{x}, \mathbf{y})$", ylabel="density")
-    if "ylim" in panel:
-        ax.set_ylim(panel["ylim"])
+    ax.set_yscale(panel["yscale"])
+    _limits(ax, panel)
     if panel["legend"]:
         ax.legend()
 
@@ -77,7 +82,8 @@ def matrix(ax, panel, data, experiments):
     """A matrix of the first draw as a picture; dashed lines between blocks."""
     values = data[f"{panel['experiment']}/{panel['method']}"][panel["quantity"]].isel(draw=0).sel(panel["select"])
     shown = np.abs(values) if panel["amplitude"] else values
-    limit = float(np.abs(shown).max())
+    # A few large elements, such as the diagonal of a kernel, would leave the rest without colour.
+    limit = float(np.quantile(np.abs(shown), 0.99))
     positive = panel["amplitude"] or float(shown.min()) >= 0
     picture = ax.imshow(
         shown,
@@ -96,7 +102,7 @@ def matrix(ax, panel, data, experiments):
     ax.spines[["top", "right"]].set_visible(True)
     if panel["quantity"] == "kernel_picture":
         ax.set(xticks=[], yticks=[])
-    ax.figure.colorbar(picture, ax=ax, shrink=0.8, pad=0.03)
+    ax.figure.colorbar(picture, ax=ax, shrink=0.8, pad=0.03, extend="neither" if np.abs(shown).max() <= limit else "max")
 
 
 def kernel_profile(ax, panel, data, experiments):

@@ -57,7 +57,9 @@ def solve(
     return training.solve(width, sigma, temperature, start=start, **options)
 
 
-def solve_sweep(x, gates, y, *, widths=None, sigmas=None, width=None, sigma=1.0, depth=1, temperature=0.0, basis="auto", **options):
+def solve_sweep(
+    x, gates, y, *, widths=None, sigmas=None, width=None, sigma=1.0, depth=1, temperature=0.0, basis="auto", **options
+):
     """Solutions along `widths` or along `sigmas`, in the order given; each starts from those before it.
 
     Kernels and gate features are shared. The sweep runs through the values in sorted order, so neighbours are near each other.
@@ -110,7 +112,9 @@ class Training:
         # sqrt of the diagonal of K_GP at sigma = 1.
         self.lengths = lengths(x, gates, self.depth)
 
-    def solve(self, width, sigma, temperature, *, start=None, trail=(), tolerance=1e-8, max_evaluations=500, check_starts=0, seed=0):
+    def solve(
+        self, width, sigma, temperature, *, start=None, trail=(), tolerance=1e-8, max_evaluations=500, check_starts=0, seed=0
+    ):
         """One Solution. `trail` holds up to two (coordinate, Solution) pairs to extrapolate a start from."""
         width = checks.number("width", width, 0, exclusive=True, infinite=True)
         sigma = checks.number("sigma", sigma, 0, exclusive=True)
@@ -156,7 +160,9 @@ class Training:
     def prior_data(self, problem):
         """The data term at the prior, where the rank of the kernel is judged."""
         try:
-            data = Data(self.geometry, Chain(self.powers, [np.eye(r) for r in self.powers.sizes]).b[-1], problem.labels, problem.noise)
+            data = Data(
+                self.geometry, Chain(self.powers, [np.eye(r) for r in self.powers.sizes]).b[-1], problem.labels, problem.noise
+            )
         except FloatingPointError:
             data = None
         # The pivot is the part of a sample's variance that the samples before it leave unexplained.
@@ -195,7 +201,9 @@ def live_rows(x, gates):
 
 def lengths(x, gates, depth):
     """sqrt K_GP(x, x) at sigma = 1: (|g|^2/M)^(L/2) |x| / sqrt(N0)."""
-    return (np.linalg.norm(gates, axis=1) / math.sqrt(gates.shape[1])) ** depth * np.linalg.norm(x, axis=1) / math.sqrt(x.shape[1])
+    return (
+        (np.linalg.norm(gates, axis=1) / math.sqrt(gates.shape[1])) ** depth * np.linalg.norm(x, axis=1) / math.sqrt(x.shape[1])
+    )
 
 
 class Solution:
@@ -250,9 +258,7 @@ class Solution:
         result = [self.sigma ** (2 * (level + 1)) * v for level, v in enumerate(self._chain.v)]
         if powers.kinds[0] == "span":
             reach = np.linalg.solve(powers.first, powers.unit[powers.points[0]])
-            result[0] = self.sigma**2 * (
-                np.eye(reach.shape[1]) + reach.T @ (self._chain.v[0] - powers.first) @ reach
-            )
+            result[0] = self.sigma**2 * (np.eye(reach.shape[1]) + reach.T @ (self._chain.v[0] - powers.first) @ reach)
         return result
 
     @property

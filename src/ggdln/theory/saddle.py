@@ -8,20 +8,22 @@ inputs and gates, the problem that is solved numerically depends on sigma only t
     G_1 = I,   G_{l+1} = S^T (I (x) V_l) S
 
 with V_l in units of sigma^(2l). H is measured from the prior, so no constant depends on the basis. Writing
-V_l = B_l B_l^T, B_l = C_l Z_l, C_l C_l^T = G_l, the prior term is N/2 sum_l ( |Z_l|^2 - log det Z_l^T Z_l - r_l ): the same
-well-conditioned form at every depth. Rotations of Z_l from the right change nothing and are used to keep it in the form
-Z_l = Q_l e^(h_l/2) with Q_l orthogonal and h_l diagonal: N (e^h - 1) is accurate even when N is large and h small.
+V_l = B_l B_l^T, B_l = C_l Z_l, C_l C_l^T = G_l, the prior term is N/2 sum_l ( |Z_l|^2 - log det Z_l^T Z_l - r_l ): the
+same well-conditioned form at every depth. Rotations of Z_l from the right change nothing and are used to keep it in the
+form Z_l = Q_l e^(h_l/2) with Q_l orthogonal and h_l diagonal: N (e^h - 1) is accurate even for large N and small h.
 
-V_l is moved along geodesics, V_l -> B_l exp(X_l) B_l^T with X_l symmetric, so it stays positive. The gradient in X_l is S_l / 2,
+V_l is moved along geodesics, V_l -> B_l exp(X_l) B_l^T with X_l symmetric, so it stays positive. The gradient in X_l is
+S_l / 2,
 
     S_l = N (Z_l^T Z_l - 1) + 2 B_l^T (dH_data/dV_l) B_l,
 
 and S_l = 0 for all l is the saddle-point equation; for L = 1 it reads U = sigma^2 (1 - U^1/2 (R1 - R2) U^1/2 / N).
 
-One evaluation of H and its gradient costs a Cholesky factorization and an inverse of k. A product with the Hessian would cost
-two P x P matrix products; its only expensive part, tr(k^-1 dk k^-1 dk'), is replaced by w^T dk k^-1 dk' w averaged over a few
-random w of covariance k^-1. That is an accurate model of the Hessian at the cost of a few passes over k; the gradient is exact, so is the
-solution. H is not convex: directions of negative curvature are followed, so a stationary point that is not a minimum is left.
+One evaluation of H and its gradient costs a Cholesky factorization and an inverse of k. A Hessian product would cost
+two P x P matrix products; its only expensive part, tr(k^-1 dk k^-1 dk'), is replaced by w^T dk k^-1 dk' w averaged
+over a few random w of covariance k^-1. That is an accurate model of the Hessian at the cost of a few passes over k; the
+gradient is exact, so is the solution. H is not convex: directions of negative curvature are followed, so a stationary
+point that is not a minimum is left.
 """
 
 import itertools
@@ -31,7 +33,6 @@ import numpy as np
 from scipy.linalg import blas, lapack, solve_triangular
 
 from ggdln.errors import ConvergenceError, RankError
-
 
 # Random vectors in the model of the Hessian; from 5 to 40 of them the number of steps does not change.
 PROBES = 10
@@ -98,7 +99,7 @@ def mirror(a):
 
 
 class Whitened:
-    """Z = Q e^(h/2), one layer's order parameter relative to its prior mean: Q (r, r) orthogonal, h (r,) = log eigenvalues."""
+    """Z = Q e^(h/2), an order parameter relative to its prior mean: Q (r, r) orthogonal, h (r,) logs of eigenvalues."""
 
     def __init__(self, q, h):
         self.q, self.h = q, h
@@ -140,10 +141,7 @@ class Chain:
         self.powers, self.z = powers, z
         self.g, self.c, self.b, self.v = [], [], [], []
         for level, z_l in enumerate(z):
-            if level == 0:
-                g = powers.first
-            else:
-                g = powers.steps[level - 1].forward(self.v[-1])
+            g = powers.first if level == 0 else powers.steps[level - 1].forward(self.v[-1])
             if g is None:
                 c, b = None, z_l
             else:
@@ -210,7 +208,7 @@ class Problem:
         self.evaluations = 0
 
     def evaluate(self, layers, step=None):
-        """The State at `layers`, moved by `step` if given; None if a matrix is not positive definite to working precision."""
+        """The State at `layers`, moved by `step` if given; None if a matrix is numerically not positive definite."""
         self.evaluations += 1
         try:
             if step is not None:
@@ -223,8 +221,9 @@ class Problem:
 class State:
     """H, its gradient and the certificate at one point.
 
-    `value` is H without sum log d; `gradient` the S_l; `residual` = |S| / (sqrt(L) (tr R1 + tr R2)), the unbalanced part of the
-    forces relative to the two parts of the data force, R1 = B^T F^T (k^-1 o cos) F B and R2 likewise with k^-1 t t^T k^-1.
+    `value` is H without sum log d; `gradient` the S_l; `residual` = |S| / (sqrt(L) (tr R1 + tr R2)), the unbalanced
+    part of the forces relative to the two parts of the data force, R1 = B^T F^T (k^-1 o cos) F B and R2 likewise with
+    k^-1 t t^T k^-1.
     """
 
     def __init__(self, problem, layers):
@@ -239,7 +238,9 @@ class State:
         self.magnitude = data.quadratic / 2 + abs(data.entropy) + prior
         data.differentiate(problem.geometry)
         self.forces = self.chain.forces(data.v_bar)
-        self.gradient = [force + np.diag(width * layer.excess) for force, layer in zip(self.forces, layers, strict=True)]
+        self.gradient = [
+            force + np.diag(width * layer.excess) for force, layer in zip(self.forces, layers, strict=True)
+        ]
         norm = math.sqrt(sum(float(np.sum(g**2)) for g in self.gradient))
         # tr R2 = t k^-1 (k - T/d^2) k^-1 t; tr R1 - tr R2 is the trace of the force.
         attraction = abs(data.quadratic - float(problem.noise @ data.weights**2))
@@ -265,19 +266,22 @@ class Curvature:
         geometry = self.problem.geometry
         change = geometry.expand(dv)
         change *= geometry.cosines
-        response, _ = lapack.dpotrs(self.state.data.factor, blas.dgemm(1.0, change, self.vectors), lower=1, overwrite_b=1)
+        changes = blas.dgemm(1.0, change, self.vectors)
+        response, _ = lapack.dpotrs(self.state.data.factor, changes, lower=1, overwrite_b=1)
         change = blas.dgemm(1.0, self.vectors * self.signs, response, trans_b=1, c=change, overwrite_c=1)
         change *= geometry.cosines
         return geometry.contract(change)
 
     def product(self, step):
-        """Hessian times `step` (symmetric, one array per layer), as a difference quotient of S/2 in which only layers, no kernels, recur.
+        """Hessian times `step` (symmetric, one array per layer).
 
-        Pulling S_l back from Z_l E to Z_l adds a commutator of symmetric matrices, which is antisymmetric and drops out.
+        A difference quotient of S/2 that repeats the layers but not the kernel. Pulling S_l back from Z_l exp(X/2)
+        would add a commutator of symmetric matrices, which is antisymmetric and drops out.
         """
         state, width = self.state, self.problem.width
         size = 1e-6 / max(np.abs(s).max() for s in step)
-        ahead = Chain(self.problem.geometry.powers, [z + size / 2 * (z @ s) for z, s in zip(state.z, step, strict=True)])
+        moved = [z + size / 2 * (z @ s) for z, s in zip(state.z, step, strict=True)]
+        ahead = Chain(self.problem.geometry.powers, moved)
         bar = self.data_product((ahead.v[-1] - state.chain.v[-1]) / size)
         forces = ahead.forces(state.data.v_bar + size * bar)
         result = []
@@ -300,7 +304,7 @@ def add(a, b, factor):
 def model_step(curvature, gradient, radius, accuracy, limit):
     """Minimise the quadratic model within |step| <= radius by preconditioned conjugate gradients (Steihaug).
 
-    Returns the step, the decrease of H that the model predicts, the norm of the step and whether it ends on the boundary.
+    Returns the step, the decrease of H that the model predicts, the norm of the step and whether it is on the boundary.
     """
     inverse = [1 / m for m in curvature.preconditioner]
     step = [np.zeros_like(g) for g in gradient]

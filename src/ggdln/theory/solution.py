@@ -1,10 +1,11 @@
 """Solve the finite-width theory and predict with it.
 
-The posterior of a gated network of width N is, at the saddle point, that of a Gaussian process with the renormalized kernel
+At the saddle point the posterior of a gated network of width N is a Gaussian process with the renormalized kernel
 
     K~(x, x') = M^-L s_L(x)^T V_L s_L(x') K_0(x, x'),    s_l(x).s_l(x') = (g(x).g(x'))^l,
 
-whose order parameters V_1 ... V_L minimise the effective Hamiltonian (see `saddle`). For L = 1, V_1 is the M x M matrix U_1.
+whose order parameters V_1 ... V_L minimise the effective Hamiltonian (see `saddle`). For L = 1, V_1 is the M x M matrix
+U_1 of the paper.
 """
 
 import math
@@ -47,28 +48,30 @@ def solve(
     start            an earlier Solution for the same x, gates and depth: its order parameters are the starting point
     basis            features of layers > 1: "monomial", "subset" (0/1 gates only), "span", or "auto", the smallest
     tolerance        largest accepted `Solution.residual`; ConvergenceError if it is not reached in `max_evaluations`
-    check_starts     number of further random starting points; the lowest minimum is returned, all are in `Solution.starts`
-    seed             of the random starts and of the random probes of the Hessian; the minimum does not depend on it
+    check_starts     number of further random starting points; the lowest minimum is returned, see `Solution.starts`
+    seed             of the random starts and of the random vectors in the model of the Hessian
 
-    Inputs that have no active gate or vanish are dead: the output there is 0 for all weights. They are left out and counted.
+    Inputs that are zero or have no active gate are dead: f = 0 for all weights. They are left out and counted.
     """
     training = Training(x, gates, y, depth=depth, basis=basis)
     options = {"tolerance": tolerance, "max_evaluations": max_evaluations, "check_starts": check_starts, "seed": seed}
     return training.solve(width, sigma, temperature, start=start, **options)
 
 
-def solve_sweep(x, gates, y, *, widths=None, sigmas=None, width=None, sigma=1.0, depth=1, temperature=0.0, basis="auto", **options):
+def solve_sweep(
+    x, gates, y, *, widths=None, sigmas=None, width=None, sigma=1.0, depth=1, temperature=0.0, basis="auto", **options
+):
     """Solutions along `widths` or along `sigmas`, in the order given; each starts from those before it.
 
-    Kernels and gate features are shared. The sweep runs through the values in sorted order, so neighbours are near each other.
-    `options` are those of `solve`.
+    Kernels and gate features are shared. The sweep runs from large to small. `options` are those of `solve`.
     """
     if (widths is None) == (sigmas is None):
         raise InputError("widths, sigmas: give exactly one of them")
     if widths is not None and width is not None:
         raise InputError(f"width: expected None beside widths, got {width!r}")
     name = "widths" if widths is not None else "sigmas"
-    values = [checks.number(name, v, 0, exclusive=True, infinite=widths is not None) for v in (widths if widths is not None else sigmas)]
+    values = widths if widths is not None else sigmas
+    values = [checks.number(name, value, 0, exclusive=True, infinite=widths is not None) for value in values]
     if not values:
         raise InputError(f"{name}: expected at least one value")
     training = Training(x, gates, y, depth=depth, basis=basis)
@@ -128,7 +131,7 @@ class Training:
         check_starts=0,
         seed=0,
     ):
-        """One Solution. `trail` holds up to three (coordinate, Solution) pairs to extrapolate a start at `coordinate` from."""
+        """One Solution; `trail` holds up to three (coordinate, Solution) to extrapolate to `coordinate`."""
         width = checks.number("width", width, 0, exclusive=True, infinite=True)
         sigma = checks.number("sigma", sigma, 0, exclusive=True)
         temperature = checks.number("temperature", temperature, 0)
@@ -169,10 +172,11 @@ class Training:
         return [Whitened.multiple(1.0, r) for r in self.powers.sizes]
 
     def starting_point(self, problem, trail):
-        """Layers to start from: the prior or earlier solutions, extrapolated along the sweep, times the best common factor."""
+        """Layers to start from: the prior or an earlier solution times the best factor, or several extrapolated."""
         for _, solution in trail:
             if solution.training.powers.sizes != self.powers.sizes:
-                raise InputError(f"start: order parameters of sizes {solution.training.powers.sizes}, expected {self.powers.sizes}")
+                sizes = solution.training.powers.sizes
+                raise InputError(f"start: order parameters of sizes {sizes}, expected {self.powers.sizes}")
         if not trail or math.isinf(problem.width):
             layers = self.prior()
         elif len(trail) == 1:
@@ -186,14 +190,15 @@ class Training:
         """The factor of all Z_l that minimises H at T = 0, and is a fair guess otherwise; raises RankError."""
         problem.evaluations += 1
         try:
-            data = Data(self.geometry, Chain(self.powers, [layer.matrix for layer in layers]).b[-1], problem.labels, problem.noise)
+            chain = Chain(self.powers, [layer.matrix for layer in layers])
+            data = Data(self.geometry, chain.b[-1], problem.labels, problem.noise)
         except FloatingPointError:
             data = None
         # The pivot is the part of a sample's variance that the samples before it leave unexplained.
         if data is None or data.pivot < self.geometry.count * np.finfo(float).eps:
             raise RankError(
-                f"temperature: the kernel of the {self.geometry.count} live training inputs does not have full rank (P is above "
-                f"capacity, or inputs repeat), so the temperature must be well above 0, got {problem.temperature}"
+                f"temperature: the kernel of the {self.geometry.count} live training inputs does not have full rank (P "
+                f"is above capacity, or inputs repeat), so it must be well above 0, got {problem.temperature}"
             )
         if math.isinf(problem.width):
             return 1.0
@@ -245,7 +250,8 @@ def live_rows(x, gates):
 
 def lengths(x, gates, depth):
     """sqrt K_GP(x, x) at sigma = 1: (|g|^2/M)^(L/2) |x| / sqrt(N0)."""
-    return (np.linalg.norm(gates, axis=1) / math.sqrt(gates.shape[1])) ** depth * np.linalg.norm(x, axis=1) / math.sqrt(x.shape[1])
+    overlap = np.linalg.norm(gates, axis=1) / math.sqrt(gates.shape[1])
+    return overlap**depth * np.linalg.norm(x, axis=1) / math.sqrt(x.shape[1])
 
 
 class Solution:
@@ -253,8 +259,8 @@ class Solution:
 
     width, depth, sigma, temperature    as given
     hamiltonian     H at the minimum, measured from the prior:
-                    1/2 y^T K~^-1 y + 1/2 log det K~ + N/2 sum_l [ tr(V_l G_l^-1)/sigma^2 - log det(V_l G_l^-1 / sigma^2) - r_l ].
-                    The paper's H is this plus the constant N/2 (1 - log sigma^2) sum_l M^l
+                    1/2 y^T K~^-1 y + 1/2 log det K~ + N/2 sum_l [ tr(W_l) - log det(W_l) - r_l ],
+                    W_l = V_l G_l^-1 / sigma^2. The paper's H is this plus the constant N/2 (1 - log sigma^2) sum_l M^l
     residual        norm of the saddle-point equation, relative to the two opposing data forces in it
     converged       whether the residual met the tolerance (a Solution that did not is never returned)
     evaluations     number of factorizations of the kernel
@@ -292,7 +298,7 @@ class Solution:
     def order_parameters(self):
         """V_1 ... V_L.
 
-        V_1 is U_1 (M, M) in the basis of the gates, sigma^2 outside the span of the training gates. V_l for l > 1 by `bases`:
+        V_1 is U_1 (M, M) in the basis of the gates, sigma^2 outside the span of the training gates; l > 1 by `bases`:
         "monomial" and "subset" in the coordinates `ggdln.theory.symmetric.Coordinates(kind, M, l)`; "span" as the form
         V_l[p, q] = s_l(p)^T V_l s_l(q) on the unit-length training gates p, q = `span_gates[l - 1]`.
         """
@@ -300,9 +306,7 @@ class Solution:
         result = [self.sigma ** (2 * (level + 1)) * v for level, v in enumerate(self._chain.v)]
         if powers.kinds[0] == "span":
             reach = np.linalg.solve(powers.first, powers.unit[powers.points[0]])
-            result[0] = self.sigma**2 * (
-                np.eye(reach.shape[1]) + reach.T @ (self._chain.v[0] - powers.first) @ reach
-            )
+            result[0] = self.sigma**2 * (np.eye(reach.shape[1]) + reach.T @ (self._chain.v[0] - powers.first) @ reach)
         return result
 
     @property
@@ -317,7 +321,7 @@ class Solution:
         return [self.sigma**2 * np.exp(np.sort(layer.h)) for layer in self.layers]
 
     def predict(self, x, gates):
-        """Mean and variance of f at inputs x (P_t, N0) with gates (P_t, M): two arrays (P_t,). Both 0 at dead inputs."""
+        """Mean and variance of f at x (P_t, N0) with gates (P_t, M): two arrays (P_t,), both 0 at dead inputs."""
         x, gates = self._checked(x, gates, "")
         mean, variance = np.zeros(len(x)), np.zeros(len(x))
         live = live_rows(x, gates)
@@ -359,8 +363,9 @@ class Solution:
         for name, value, size in (("x", x, self.training.shape[0]), ("gates", gates, self.training.shape[1])):
             if value.shape[1] != size:
                 raise InputError(f"{prefix}{name}: {value.shape[1]} columns, the training set has {size}")
-        if self.training.powers.kind == "subset" and self.training.powers.coordinates and not np.isin(gates, (0.0, 1.0)).all():
-            raise InputError(f"{prefix}gates: expected 0 or 1 like the training gates; solve with basis='monomial' for others")
+        powers = self.training.powers
+        if powers.kind == "subset" and powers.coordinates and not np.isin(gates, (0.0, 1.0)).all():
+            raise InputError(f"{prefix}gates: expected 0 or 1 as in training; solve with basis='monomial' for others")
         return x, gates
 
 
@@ -402,16 +407,16 @@ class _Probe:
 
     def kernel(self, other):
         """k between these and other new inputs."""
-        gate = self._above(other.unit.shape[0], self.unit @ other.unit.T, lambda f, v, o: f @ v @ o.T, other)
+        gate = self._renormalized(other, self.unit @ other.unit.T, lambda a, v, b: a @ v @ b.T)
         cross = gate[np.ix_(self.group, other.group)]
         cross *= self.x @ other.x.T
         return cross
 
     def diagonal(self):
         """k(x, x) of the new inputs: (P_t,)."""
-        return self._above(None, 1.0, lambda f, v, o: np.einsum("ti,ij,tj->t", f, v, o, optimize=True), self)[self.group]
+        return self._renormalized(self, 1.0, lambda a, v, b: np.einsum("ti,ti->t", a @ v, b))[self.group]
 
-    def _above(self, _, overlap, form, other):
+    def _renormalized(self, other, overlap, form):
         """s_L^T V_L s_L' with the prior mean outside the training span, `form` contracting features with a matrix."""
         explicit = len(self.powers.coordinates)
         gate = 1.0

@@ -26,7 +26,8 @@ SPAN_TOLERANCE = 1e-13
 
 def monomials(count, degree):
     """Exponents of all monomials of this degree in `count` variables: (C(count + degree - 1, degree), count)."""
-    bars = np.array(list(combinations(range(count + degree - 1), count - 1)), dtype=int).reshape(-1, count - 1)
+    bars = np.array(list(combinations(range(count + degree - 1), count - 1)), dtype=int)
+    bars = bars.reshape(comb(count + degree - 1, degree), count - 1)
     edges = np.full((len(bars), 1), -1), np.full((len(bars), 1), count + degree - 1)
     # Reversed, so that degree 1 lists the gates in their own order.
     return (np.diff(np.hstack([edges[0], bars, edges[1]]), axis=1) - 1)[::-1]

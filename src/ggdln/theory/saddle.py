@@ -8,27 +8,34 @@ inputs and gates, the problem that is solved numerically depends on sigma only t
     G_1 = I,   G_{l+1} = S^T (I (x) V_l) S
 
 with V_l in units of sigma^(2l). H is measured from the prior, so no constant depends on the basis. Writing
-V_l = B_l B_l^T, B_l = C_l Z_l, C_l C_l^T = G_l, the prior term is N/2 sum_l ( |Z_l|^2 - log det Z_l^T Z_l - r_l ): the same
-well-conditioned form at every depth. Rotations of Z_l from the right change nothing and are used to keep Z_l^T Z_l diagonal.
+V_l = B_l B_l^T, B_l = C_l Z_l, C_l C_l^T = G_l, the prior term is N/2 sum_l ( |Z_l|^2 - log det Z_l^T Z_l - r_l ): the
+same well-conditioned form at every depth. Rotations of Z_l from the right change nothing and are used to keep it in the
+form Z_l = Q_l e^(h_l/2) with Q_l orthogonal and h_l diagonal: N (e^h - 1) is accurate even for large N and small h.
 
-V_l is moved along geodesics, V_l -> B_l exp(X_l) B_l^T with X_l symmetric, so it stays positive. The gradient in X_l is S_l / 2,
+V_l is moved along geodesics, V_l -> B_l exp(X_l) B_l^T with X_l symmetric, so it stays positive. The gradient in X_l is
+S_l / 2,
 
     S_l = N (Z_l^T Z_l - 1) + 2 B_l^T (dH_data/dV_l) B_l,
 
 and S_l = 0 for all l is the saddle-point equation; for L = 1 it reads U = sigma^2 (1 - U^1/2 (R1 - R2) U^1/2 / N).
 
-One evaluation of H and its gradient costs a Cholesky factorization and an inverse of k. A product with the Hessian would cost
-two P x P matrix products; its only expensive part, tr(k^-1 dk k^-1 dk'), is replaced by w^T dk k^-1 dk' w averaged over a few
-random w of covariance k^-1. That is an accurate model of the Hessian at the cost of a few passes over k; the gradient is exact, so is the
-solution. H is not convex: directions of negative curvature are followed, so a stationary point that is not a minimum is left.
+One evaluation of H and its gradient costs a Cholesky factorization and an inverse of k. A Hessian product would cost
+two P x P matrix products; its only expensive part, tr(k^-1 dk k^-1 dk'), is replaced by w^T dk k^-1 dk' w averaged
+over a few random w of covariance k^-1. That is an accurate model of the Hessian at the cost of a few passes over k; the
+gradient is exact, so is the solution. H is not convex: directions of negative curvature are followed, so a stationary
+point that is not a minimum is left.
 """
 
+import itertools
 import math
 
 import numpy as np
 from scipy.linalg import blas, lapack, solve_triangular
 
 from ggdln.errors import ConvergenceError, RankError
+
+# Random vectors in the model of the Hessian; from 5 to 40 of them the number of steps does not change.
+PROBES = 10
 
 
 class Geometry:
@@ -39,51 +46,46 @@ class Geometry:
     """
 
     def __init__(self, x, powers, group):
+        self.powers, self.group, self.count = powers, group, len(group)
         self.unit = x / np.linalg.norm(x, axis=1)[:, None]
-        cosines = blas.dsyrk(1.0, np.asfortranarray(self.unit.T), trans=1, lower=1)
-        mirror(cosines)
-        np.fill_diagonal(cosines, 1.0)
-        self._set(cosines, powers, group)
-
-    def _set(self, cosines, powers, group):
-        self.cosines, self.powers, self.group = cosines, powers, group
-        self.count = len(group)
-        self.features = None if powers.top is None else np.asfortranarray(powers.top[group])
+        self.cosines = blas.dsyrk(1.0, np.asfortranarray(self.unit.T), trans=1, lower=1)
+        mirror(self.cosines)
+        np.fill_diagonal(self.cosines, 1.0)
         self.starts = np.flatnonzero(np.r_[True, np.diff(group) > 0])
-        self.present = group[self.starts]
-        self.one_each = powers.top is None and len(self.starts) == self.count == powers.sizes[-1]
-
-    def part(self, rows):
-        """The same for the samples `rows` (ascending) only, in the same coordinates of the order parameters."""
-        result = object.__new__(Geometry)
-        result._set(np.asfortranarray(self.cosines[np.ix_(rows, rows)]), self.powers, self.group[rows])
-        return result
+        self.sizes = np.diff(np.r_[self.starts, self.count])
+        # Few distinct gates: work with one row per gate and copy; many: work with one row per sample, by BLAS.
+        self.grouped = powers.top is None or 4 * len(self.starts) < self.count
+        top = powers.top
+        self.features = None if top is None else np.asfortranarray(top if self.grouped else top[group])
 
     def gate_kernel(self, b):
         """s_L^T B B^T s_L' on the training set, lower triangle valid: (P, P), Fortran order."""
-        if self.features is not None:
-            return blas.dsyrk(1.0, self.features @ b, lower=1)
-        v = blas.dsyrk(1.0, b, lower=1)
-        mirror(v)
-        return v if self.one_each else np.asfortranarray(v[np.ix_(self.group, self.group)])
+        rows = np.asfortranarray(b if self.features is None else self.features @ b)
+        kernel = blas.dsyrk(1.0, rows, lower=1)
+        if not self.grouped:
+            return kernel
+        mirror(kernel)
+        return self._copied(kernel)
 
     def expand(self, v):
         """s_L^T v s_L' on the training set for a symmetric v (r, r): (P, P), a new array in Fortran order."""
         if self.features is not None:
-            return blas.dgemm(1.0, self.features @ v, self.features, trans_b=1)
-        return np.array(v if self.one_each else v[np.ix_(self.group, self.group)], order="F")
+            v = blas.dgemm(1.0, self.features @ v, self.features, trans_b=1)
+        return self._copied(v) if self.grouped else v
 
     def contract(self, w):
-        """F^T (W + W^T) F / 2 for W (P, P), F the features of the training set: (r, r)."""
+        """F^T (W + W^T) F / 2 for W (P, P) in Fortran order, F the features of the training set: (r, r)."""
+        if self.grouped and len(self.starts) < self.count:
+            w = np.add.reduceat(np.add.reduceat(w.T, self.starts, axis=0), self.starts, axis=1).T
         if self.features is not None:
-            half = self.features.T @ blas.dgemm(1.0, w, self.features)
-        elif self.one_each:
-            half = w
-        else:
-            half = np.zeros((self.powers.sizes[-1],) * 2)
-            sums = np.add.reduceat(np.add.reduceat(w, self.starts, axis=1), self.starts, axis=0)
-            half[np.ix_(self.present, self.present)] = sums
-        return (half + half.T) / 2
+            w = self.features.T @ blas.dgemm(1.0, w, self.features)
+        return (w + w.T) / 2
+
+    def _copied(self, kernel):
+        """A symmetric kernel of the distinct gates as one of all samples, always a new array in Fortran order."""
+        if len(self.starts) == self.count:
+            return np.array(kernel, order="F")
+        return np.repeat(np.repeat(kernel, self.sizes, axis=1), self.sizes, axis=0).T
 
 
 def mirror(a):
@@ -96,17 +98,50 @@ def mirror(a):
         a[i:j, j:] = a[j:, i:j].T
 
 
+class Whitened:
+    """Z = Q e^(h/2), an order parameter relative to its prior mean: Q (r, r) orthogonal, h (r,) logs of eigenvalues."""
+
+    def __init__(self, q, h):
+        self.q, self.h = q, h
+        self.excess = np.expm1(h)
+        self.matrix = q * np.exp(h / 2)
+
+    @classmethod
+    def multiple(cls, factor, size):
+        """The prior mean times factor^2."""
+        return cls(np.eye(size), np.full(size, 2 * math.log(factor)))
+
+    def times(self, factor):
+        """The same with Z multiplied by a number."""
+        return Whitened(self.q, self.h + 2 * math.log(factor))
+
+    def moved(self, x):
+        """Z exp(X/2) for a symmetric X, up to a rotation from the right."""
+        values, vectors = np.linalg.eigh(x)
+        e = (vectors * np.expm1(values / 2)) @ vectors.T
+        if np.abs(self.h).max() < 0.1 and np.abs(values).max() < 0.1:
+            # (1 + e) exp(h) (1 + e) - 1 without cancellation: near the prior only the difference from it matters.
+            half = e * np.exp(self.h)[:, None]
+            half[np.diag_indices_from(half)] += self.excess
+            excess = half + e + e @ half
+            d, axes = np.linalg.eigh((excess + excess.T) / 2)
+            h = np.log1p(d)
+            return Whitened((self.matrix @ (axes + e @ axes)) * np.exp(-h / 2), h)
+        e[np.diag_indices_from(e)] += 1
+        left, singular, _ = np.linalg.svd(np.exp(self.h / 2)[:, None] * e)
+        if not singular[-1] > 0:
+            raise FloatingPointError("Z is singular to working precision")
+        return Whitened(self.q @ left, 2 * np.log(singular))
+
+
 class Chain:
-    """The state of all layers at given Z_l: C_l, B_l, V_l."""
+    """The state of all layers at given Z_l (r_l, r_l): C_l, B_l, V_l."""
 
     def __init__(self, powers, z):
         self.powers, self.z = powers, z
         self.g, self.c, self.b, self.v = [], [], [], []
         for level, z_l in enumerate(z):
-            if level == 0:
-                g = powers.first
-            else:
-                g = powers.steps[level - 1].forward(self.v[-1])
+            g = powers.first if level == 0 else powers.steps[level - 1].forward(self.v[-1])
             if g is None:
                 c, b = None, z_l
             else:
@@ -137,7 +172,7 @@ class Chain:
 
 
 class Data:
-    """The data term at one V_L: its value, dH/dV_L, and the traces that set the scale of the forces."""
+    """The data term at one V_L: its value and dH/dV_L."""
 
     def __init__(self, geometry, b, labels, noise):
         k = geometry.gate_kernel(b)
@@ -155,12 +190,9 @@ class Data:
         self.quadratic = float(labels @ self.weights)
         self.entropy = float(np.log(pivots).sum())
 
-    def differentiate(self, geometry, noise):
-        """Set dH/dV_L = F^T ((k^-1 - k^-1 t t^T k^-1) o cos) F / 2 and the traces of its two parts."""
+    def differentiate(self, geometry):
+        """Set dH/dV_L = F^T ((k^-1 - k^-1 t t^T k^-1) o cos) F / 2."""
         inverse, _ = lapack.dpotri(self.factor, lower=1)
-        diagonal = np.einsum("ii->i", inverse)
-        self.repulsion = geometry.count - float(noise @ diagonal)
-        self.attraction = self.quadratic - float(noise @ self.weights**2)
         inverse = blas.dsyr(-1.0, self.weights, lower=1, a=inverse, overwrite_a=1)
         inverse *= geometry.cosines
         diagonal = np.einsum("ii->i", inverse)
@@ -175,11 +207,13 @@ class Problem:
         self.geometry, self.labels, self.noise, self.width = geometry, labels, noise, width
         self.evaluations = 0
 
-    def evaluate(self, z):
-        """The State at Z, or None if a matrix is not positive definite to working precision."""
+    def evaluate(self, layers, step=None):
+        """The State at `layers`, moved by `step` if given; None if a matrix is numerically not positive definite."""
         self.evaluations += 1
         try:
-            return State(self, z)
+            if step is not None:
+                layers = [layer.moved(x) for layer, x in zip(layers, step, strict=True)]
+            return State(self, layers)
         except FloatingPointError:
             return None
 
@@ -187,30 +221,31 @@ class Problem:
 class State:
     """H, its gradient and the certificate at one point.
 
-    `value` is H without sum log d; `gradient` the S_l; `residual` = |S| / (sqrt(L) (tr R1 + tr R2)), the unbalanced part of the
-    forces relative to the two parts of the data force, R1 = B^T F^T (k^-1 o cos) F B and R2 likewise with k^-1 t t^T k^-1.
+    `value` is H without sum log d; `gradient` the S_l; `residual` = |S| / (sqrt(L) (tr R1 + tr R2)), the unbalanced
+    part of the forces relative to the two parts of the data force, R1 = B^T F^T (k^-1 o cos) F B and R2 likewise with
+    k^-1 t t^T k^-1.
     """
 
-    def __init__(self, problem, z):
+    def __init__(self, problem, layers):
         width = problem.width
-        values, rotations = zip(*(np.linalg.eigh(z_l.T @ z_l) for z_l in z), strict=True)
-        if min(v[0] for v in values) <= 0:
-            raise FloatingPointError("Z_l is singular to working precision")
-        self.scales = values
-        self.z = [z_l @ q for z_l, q in zip(z, rotations, strict=True)]
+        self.layers = layers
+        self.z = [layer.matrix for layer in layers]
+        self.scales = [np.exp(layer.h) for layer in layers]
         self.chain = Chain(problem.geometry.powers, self.z)
         self.data = data = Data(problem.geometry, self.chain.b[-1], problem.labels, problem.noise)
-        self.value = data.quadratic / 2 + data.entropy
-        self.magnitude = data.quadratic / 2 + abs(data.entropy)
-        for v in values:
-            term = width / 2 * float(np.sum((v - 1) - np.log(v)))
-            self.value += term
-            self.magnitude += term
-        data.differentiate(problem.geometry, problem.noise)
+        prior = width / 2 * sum(float(np.sum(layer.excess - layer.h)) for layer in layers)
+        self.value = data.quadratic / 2 + data.entropy + prior
+        self.magnitude = data.quadratic / 2 + abs(data.entropy) + prior
+        data.differentiate(problem.geometry)
         self.forces = self.chain.forces(data.v_bar)
-        self.gradient = [force + np.diag(width * (v - 1)) for force, v in zip(self.forces, values, strict=True)]
+        self.gradient = [
+            force + np.diag(width * layer.excess) for force, layer in zip(self.forces, layers, strict=True)
+        ]
         norm = math.sqrt(sum(float(np.sum(g**2)) for g in self.gradient))
-        self.residual = norm / (math.sqrt(len(z)) * (data.repulsion + data.attraction))
+        # tr R2 = t k^-1 (k - T/d^2) k^-1 t; tr R1 - tr R2 is the trace of the force.
+        attraction = abs(data.quadratic - float(problem.noise @ data.weights**2))
+        scale = abs(float(np.trace(self.forces[-1]))) + 2 * attraction
+        self.residual = norm / (math.sqrt(len(layers)) * scale) if norm > 0 else 0.0
 
 
 class Curvature:
@@ -231,19 +266,22 @@ class Curvature:
         geometry = self.problem.geometry
         change = geometry.expand(dv)
         change *= geometry.cosines
-        response, _ = lapack.dpotrs(self.state.data.factor, blas.dgemm(1.0, change, self.vectors), lower=1, overwrite_b=1)
+        changes = blas.dgemm(1.0, change, self.vectors)
+        response, _ = lapack.dpotrs(self.state.data.factor, changes, lower=1, overwrite_b=1)
         change = blas.dgemm(1.0, self.vectors * self.signs, response, trans_b=1, c=change, overwrite_c=1)
         change *= geometry.cosines
         return geometry.contract(change)
 
     def product(self, step):
-        """Hessian times `step` (symmetric, one array per layer), as a difference quotient of S/2 in which only layers, no kernels, recur.
+        """Hessian times `step` (symmetric, one array per layer).
 
-        Pulling S_l back from Z_l E to Z_l adds a commutator of symmetric matrices, which is antisymmetric and drops out.
+        A difference quotient of S/2 that repeats the layers but not the kernel. Pulling S_l back from Z_l exp(X/2)
+        would add a commutator of symmetric matrices, which is antisymmetric and drops out.
         """
         state, width = self.state, self.problem.width
         size = 1e-6 / max(np.abs(s).max() for s in step)
-        ahead = Chain(self.problem.geometry.powers, [z + size / 2 * (z @ s) for z, s in zip(state.z, step, strict=True)])
+        moved = [z + size / 2 * (z @ s) for z, s in zip(state.z, step, strict=True)]
+        ahead = Chain(self.problem.geometry.powers, moved)
         bar = self.data_product((ahead.v[-1] - state.chain.v[-1]) / size)
         forces = ahead.forces(state.data.v_bar + size * bar)
         result = []
@@ -251,15 +289,6 @@ class Curvature:
             total = (force - rest) / size + width * scales[:, None] * s
             result.append((total + total.T) / 4)
         return result
-
-
-def move(z, step):
-    """Z exp(X/2) for symmetric steps X, up to a rotation from the right."""
-    result = []
-    for z_l, s in zip(z, step, strict=True):
-        values, vectors = np.linalg.eigh(s)
-        result.append((z_l @ vectors) * np.exp(values / 2))
-    return result
 
 
 def dot(a, b):
@@ -275,7 +304,7 @@ def add(a, b, factor):
 def model_step(curvature, gradient, radius, accuracy, limit):
     """Minimise the quadratic model within |step| <= radius by preconditioned conjugate gradients (Steihaug).
 
-    Returns the step, the decrease of H that the model predicts, the norm of the step and whether it ends on the boundary.
+    Returns the step, the decrease of H that the model predicts, the norm of the step and whether it is on the boundary.
     """
     inverse = [1 / m for m in curvature.preconditioner]
     step = [np.zeros_like(g) for g in gradient]
@@ -304,30 +333,33 @@ def model_step(curvature, gradient, radius, accuracy, limit):
     return step, -(dot(gradient, step) + dot(step, bent) / 2), math.sqrt(dot(step, step)), edge
 
 
-def minimise(problem, z, *, tolerance, limit, probes=20, seed=0):
-    """Descend from Z to a minimum of H: the State at which the residual is below `tolerance`.
+def minimise(problem, layers, *, tolerance, limit, seed=0):
+    """Descend from `layers` (Whitened) to a minimum of H: the State at which the residual is below `tolerance`.
 
     Raises ConvergenceError after `limit` evaluations, or when rounding keeps the residual above `tolerance`.
     """
     rng = np.random.default_rng(seed)
-    state = problem.evaluate(z)
+    state = problem.evaluate(layers)
     if state is None:
         raise RankError("the kernel at the starting point is not positive definite to working precision")
-    radius = 0.5 * math.sqrt(sum(len(z_l) for z_l in z))
+    # A typical change of log V of 0.3 per direction.
+    radius = 0.3 * math.sqrt(sum(len(z) for z in state.z))
     while state.residual > tolerance:
-        curvature = Curvature(problem, state, probes, rng)
+        curvature = Curvature(problem, state, PROBES, rng)
         gradient = [g / 2 for g in state.gradient]
-        step, predicted, norm, edge = model_step(curvature, gradient, radius, accuracy=0.1, limit=60)
+        # Far from the minimum the model is rough, and solving it well would be wasted.
+        accuracy = 0.02 if state.residual < 1e-2 else 0.1
+        step, predicted, norm, edge = model_step(curvature, gradient, radius, accuracy, limit=60)
         del curvature
         # Below this the difference of two values of H is rounding, and the residual decides.
         rounding = 1e-11 * state.magnitude
-        while True:
-            if problem.evaluations >= limit or norm < 1e-12:
+        for attempt in itertools.count():
+            if problem.evaluations >= limit or attempt > 20:
                 raise ConvergenceError(
                     f"saddle point not found in {problem.evaluations} evaluations: residual {state.residual:.1e}, "
                     f"tolerance {tolerance:.1e}; raise max_evaluations or tolerance, or start from a nearby solution"
                 )
-            trial = problem.evaluate(move(state.z, step))
+            trial = problem.evaluate(state.layers, step)
             if trial is None:
                 ratio = -math.inf
             elif predicted > rounding:

@@ -1,10 +1,11 @@
 """Solve the finite-width theory and predict with it.
 
-The posterior of a gated network of width N is, at the saddle point, that of a Gaussian process with the renormalized kernel
+At the saddle point the posterior of a gated network of width N is a Gaussian process with the renormalized kernel
 
     K~(x, x') = M^-L s_L(x)^T V_L s_L(x') K_0(x, x'),    s_l(x).s_l(x') = (g(x).g(x'))^l,
 
-whose order parameters V_1 ... V_L minimise the effective Hamiltonian (see `saddle`). For L = 1, V_1 is the M x M matrix U_1.
+whose order parameters V_1 ... V_L minimise the effective Hamiltonian (see `saddle`). For L = 1, V_1 is the M x M matrix
+U_1 of the paper.
 """
 
 import math
@@ -16,7 +17,7 @@ from scipy.optimize import brentq
 
 from ggdln import checks
 from ggdln.errors import InputError, RankError
-from ggdln.theory.saddle import Chain, Data, Geometry, Problem, minimise
+from ggdln.theory.saddle import Chain, Data, Geometry, Problem, Whitened, minimise
 from ggdln.theory.symmetric import GatePowers
 
 BASES = ("auto", "monomial", "subset", "span")
@@ -47,10 +48,10 @@ def solve(
     start            an earlier Solution for the same x, gates and depth: its order parameters are the starting point
     basis            features of layers > 1: "monomial", "subset" (0/1 gates only), "span", or "auto", the smallest
     tolerance        largest accepted `Solution.residual`; ConvergenceError if it is not reached in `max_evaluations`
-    check_starts     number of further random starting points; the lowest minimum is returned, all are in `Solution.starts`
-    seed             of the random starts and of the random probes of the Hessian; the minimum does not depend on it
+    check_starts     number of further random starting points; the lowest minimum is returned, see `Solution.starts`
+    seed             of the random starts and of the random vectors in the model of the Hessian
 
-    Inputs that have no active gate or vanish are dead: the output there is 0 for all weights. They are left out and counted.
+    Inputs that are zero or have no active gate are dead: f = 0 for all weights. They are left out and counted.
     """
     training = Training(x, gates, y, depth=depth, basis=basis)
     options = {"tolerance": tolerance, "max_evaluations": max_evaluations, "check_starts": check_starts, "seed": seed}
@@ -62,24 +63,28 @@ def solve_sweep(
 ):
     """Solutions along `widths` or along `sigmas`, in the order given; each starts from those before it.
 
-    Kernels and gate features are shared. The sweep runs through the values in sorted order, so neighbours are near each other.
-    `options` are those of `solve`.
+    Kernels and gate features are shared. The sweep runs from large to small. `options` are those of `solve`.
     """
     if (widths is None) == (sigmas is None):
         raise InputError("widths, sigmas: give exactly one of them")
     if widths is not None and width is not None:
         raise InputError(f"width: expected None beside widths, got {width!r}")
-    values = list(widths if widths is not None else sigmas)
+    name = "widths" if widths is not None else "sigmas"
+    values = widths if widths is not None else sigmas
+    values = [checks.number(name, value, 0, exclusive=True, infinite=widths is not None) for value in values]
+    if not values:
+        raise InputError(f"{name}: expected at least one value")
     training = Training(x, gates, y, depth=depth, basis=basis)
     # From wide to narrow and from weak to strong prior: away from the GP limit, where the start is best.
-    order = sorted(range(len(values)), key=lambda i: -float(values[i]))
+    order = sorted(range(len(values)), key=lambda i: -values[i])
     solutions = [None] * len(values)
     trail = []
     for i in order:
         pair = (values[i], sigma) if widths is not None else (width, values[i])
-        solution = training.solve(*pair, temperature, trail=trail, **options)
-        solutions[i] = solution
-        trail = [*trail[-1:], (math.log(values[i]), solution)] if math.isfinite(values[i]) else []
+        coordinate = math.log(values[i])
+        solutions[i] = training.solve(*pair, temperature, trail=trail, coordinate=coordinate, **options)
+        if math.isfinite(coordinate) and not (trail and trail[-1][0] == coordinate):
+            trail = [*trail[-2:], (coordinate, solutions[i])]
     return solutions
 
 
@@ -113,9 +118,20 @@ class Training:
         self.lengths = lengths(x, gates, self.depth)
 
     def solve(
-        self, width, sigma, temperature, *, start=None, trail=(), tolerance=1e-8, max_evaluations=500, check_starts=0, seed=0
+        self,
+        width,
+        sigma,
+        temperature,
+        *,
+        start=None,
+        trail=(),
+        coordinate=0.0,
+        tolerance=1e-8,
+        max_evaluations=500,
+        check_starts=0,
+        seed=0,
     ):
-        """One Solution. `trail` holds up to two (coordinate, Solution) pairs to extrapolate a start from."""
+        """One Solution; `trail` holds up to three (coordinate, Solution) to extrapolate to `coordinate`."""
         width = checks.number("width", width, 0, exclusive=True, infinite=True)
         sigma = checks.number("sigma", sigma, 0, exclusive=True)
         temperature = checks.number("temperature", temperature, 0)
@@ -124,74 +140,107 @@ class Training:
         extra = checks.integer("check_starts", check_starts, 0)
         scale = sigma ** (self.depth + 1) * self.lengths
         problem = Problem(self.geometry, self.y / scale, temperature / scale**2, width)
+        problem.temperature, problem.coordinate = temperature, coordinate
         if start is not None:
+            if not isinstance(start, Solution):
+                raise InputError(f"start: expected a Solution, got {type(start).__name__}")
             trail = [(0.0, start)]
-        z = self.starting_point(problem, sigma, trail)
+        layers = self.starting_point(problem, trail)
         if math.isinf(width):
-            return Solution(self, problem, z, None, sigma, temperature)
-        state = minimise(problem, z, tolerance=tolerance, limit=limit, seed=seed)
+            return Solution(self, problem, layers, None, sigma, temperature)
+        state = minimise(problem, layers, tolerance=tolerance, limit=limit, seed=seed)
         values = [state.value]
         rng = np.random.default_rng([seed, 1])
         for _ in range(extra):
-            noise = [rng.standard_normal(z_l.shape) / math.sqrt(len(z_l)) for z_l in state.z]
-            disturbed = [state_z @ (np.eye(len(n)) + n) for state_z, n in zip(self.scaled_prior(problem), noise, strict=True)]
-            other = minimise(problem, disturbed, tolerance=tolerance, limit=problem.evaluations + limit, seed=seed)
+            # Wishart-distributed about the scaled prior: a start with eigenvalues spread over more than a decade.
+            factor = self.best_factor(problem, self.prior())
+            roots = [factor * (np.eye(r) + rng.standard_normal((r, r)) / math.sqrt(2 * r)) for r in self.powers.sizes]
+            layers = []
+            for root in roots:
+                left, singular, _ = np.linalg.svd(root)
+                layers.append(Whitened(left, 2 * np.log(singular)))
+            other = minimise(problem, layers, tolerance=tolerance, limit=problem.evaluations + limit, seed=seed)
             values.append(other.value)
             if other.value < state.value:
                 state = other
-        solution = Solution(self, problem, state.z, state, sigma, temperature)
+        solution = Solution(self, problem, state.layers, state, sigma, temperature)
         solution.starts = np.array(values) + float(np.log(scale).sum())
         return solution
 
-    def starting_point(self, problem, sigma, trail):
-        """Z_l to start from: the best multiple of the prior, or an earlier solution, moved on along the sweep."""
-        if math.isinf(problem.width):
-            self.prior_data(problem)
-            return [np.eye(r) for r in self.powers.sizes]
-        if not trail:
-            return self.scaled_prior(problem)
-        for _, solution in trail:
-            if solution.training is not self and solution.training.powers.sizes != self.powers.sizes:
-                raise InputError(
-                    f"start: order parameters of sizes {solution.training.powers.sizes}, expected {self.powers.sizes}"
-                )
-        return [z_l.copy() for z_l in trail[-1][1].z]
+    def prior(self):
+        """The GP limit of all layers."""
+        return [Whitened.multiple(1.0, r) for r in self.powers.sizes]
 
-    def prior_data(self, problem):
-        """The data term at the prior, where the rank of the kernel is judged."""
+    def starting_point(self, problem, trail):
+        """Layers to start from: the prior or an earlier solution times the best factor, or several extrapolated."""
+        for _, solution in trail:
+            if solution.training.powers.sizes != self.powers.sizes:
+                sizes = solution.training.powers.sizes
+                raise InputError(f"start: order parameters of sizes {sizes}, expected {self.powers.sizes}")
+        if not trail or math.isinf(problem.width):
+            layers = self.prior()
+        elif len(trail) == 1:
+            layers = trail[0][1].layers
+        else:
+            return extrapolated(trail, problem.coordinate)
+        factor = self.best_factor(problem, layers)
+        return [layer.times(factor) for layer in layers]
+
+    def best_factor(self, problem, layers):
+        """The factor of all Z_l that minimises H at T = 0, and is a fair guess otherwise; raises RankError."""
+        problem.evaluations += 1
         try:
-            data = Data(
-                self.geometry, Chain(self.powers, [np.eye(r) for r in self.powers.sizes]).b[-1], problem.labels, problem.noise
-            )
+            chain = Chain(self.powers, [layer.matrix for layer in layers])
+            data = Data(self.geometry, chain.b[-1], problem.labels, problem.noise)
         except FloatingPointError:
             data = None
         # The pivot is the part of a sample's variance that the samples before it leave unexplained.
         if data is None or data.pivot < self.geometry.count * np.finfo(float).eps:
             raise RankError(
-                f"the kernel of the {self.geometry.count} live training inputs does not have full rank: P is above the "
-                f"capacity, or inputs repeat; use fewer inputs or a temperature above {problem.noise.max() and 'this one' or 0}"
+                f"temperature: the kernel of the {self.geometry.count} live training inputs does not have full rank (P "
+                f"is above capacity, or inputs repeat), so it must be well above 0, got {problem.temperature}"
             )
-        problem.evaluations += 1
-        return data
-
-    def scaled_prior(self, problem):
-        """Z_l = e^a I with the a that minimises H at T = 0, known from one kernel factorization."""
-        data = self.prior_data(problem)
-        depth, total, count = self.depth, sum(self.powers.sizes), self.geometry.count
-        log_quadratic = math.log(max(data.quadratic, 1e-300))
+        if math.isinf(problem.width):
+            return 1.0
+        depth, noise = self.depth, problem.noise
+        repulsion, attraction = float(self.geometry.count), data.quadratic
+        if noise.any():
+            signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(noise), 8))
+            random = solve_triangular(data.factor, signs, lower=True, trans="T", check_finite=False)
+            repulsion -= float(noise @ np.mean(random**2, axis=1))
+            attraction -= float(noise @ data.weights**2)
+        pull = math.log(max(attraction, 1e-300))
+        excess = sum(float(layer.excess.sum()) for layer in layers)
+        size = sum(self.powers.sizes) + excess
 
         def slope(a):
-            pull = math.exp(min(log_quadratic - 2 * depth * a, 700.0))
-            return depth * (count - pull) + problem.width * total * math.expm1(2 * a)
+            """dH/da for Z_l -> e^a Z_l."""
+            lift = problem.width * (size * math.expm1(2 * a) + excess)
+            return depth * (max(repulsion, 0.0) - math.exp(min(pull - 2 * depth * a, 700.0))) + lift
 
-        bound = 1.0
-        while slope(bound) < 0:
-            bound *= 2
-        lower = -1.0
-        while slope(lower) > 0 and lower > -300:
-            lower *= 2
-        a = brentq(slope, lower, bound) if slope(lower) < 0 else 0.0
-        return [math.exp(a) * np.eye(r) for r in self.powers.sizes]
+        low, high = -1.0, 1.0
+        while slope(low) > 0:
+            low *= 2
+            if low < -300:
+                return 1.0
+        while slope(high) < 0:
+            high *= 2
+        return math.exp(brentq(slope, low, high))
+
+
+def extrapolated(trail, here):
+    """Layers with log(Z_l Z_l^T) at `here` on the line or parabola through those of the trail."""
+    places = [place for place, _ in trail]
+    # A step much longer than the last one would make this a guess.
+    reach = 2 * abs(places[-1] - places[-2])
+    here = places[-1] + min(max(here - places[-1], -reach), reach)
+    weights = [math.prod((here - other) / (place - other) for other in places if other != place) for place in places]
+    result = []
+    for layer in zip(*(solution.layers for _, solution in trail), strict=True):
+        log = sum(w * (z.q * z.h) @ z.q.T for w, z in zip(weights, layer, strict=True))
+        values, vectors = np.linalg.eigh(log)
+        result.append(Whitened(vectors, values))
+    return result
 
 
 def live_rows(x, gates):
@@ -201,9 +250,8 @@ def live_rows(x, gates):
 
 def lengths(x, gates, depth):
     """sqrt K_GP(x, x) at sigma = 1: (|g|^2/M)^(L/2) |x| / sqrt(N0)."""
-    return (
-        (np.linalg.norm(gates, axis=1) / math.sqrt(gates.shape[1])) ** depth * np.linalg.norm(x, axis=1) / math.sqrt(x.shape[1])
-    )
+    overlap = np.linalg.norm(gates, axis=1) / math.sqrt(gates.shape[1])
+    return overlap**depth * np.linalg.norm(x, axis=1) / math.sqrt(x.shape[1])
 
 
 class Solution:
@@ -211,8 +259,8 @@ class Solution:
 
     width, depth, sigma, temperature    as given
     hamiltonian     H at the minimum, measured from the prior:
-                    1/2 y^T K~^-1 y + 1/2 log det K~ + N/2 sum_l [ tr(V_l G_l^-1)/sigma^2 - log det(V_l G_l^-1 / sigma^2) - r_l ].
-                    The paper's H is this plus the constant N/2 (1 - log sigma^2) sum_l M^l
+                    1/2 y^T K~^-1 y + 1/2 log det K~ + N/2 sum_l [ tr(W_l) - log det(W_l) - r_l ],
+                    W_l = V_l G_l^-1 / sigma^2. The paper's H is this plus the constant N/2 (1 - log sigma^2) sum_l M^l
     residual        norm of the saddle-point equation, relative to the two opposing data forces in it
     converged       whether the residual met the tolerance (a Solution that did not is never returned)
     evaluations     number of factorizations of the kernel
@@ -220,15 +268,15 @@ class Solution:
     dead            number of dead training inputs, left out of the solve
     """
 
-    def __init__(self, training, problem, z, state, sigma, temperature):
-        self.training, self.z = training, z
+    def __init__(self, training, problem, layers, state, sigma, temperature):
+        self.training, self.layers = training, layers
         self.width, self.depth, self.sigma, self.temperature = problem.width, training.depth, sigma, temperature
         self.dead = training.dead
         self.evaluations = problem.evaluations
         self.converged = True
         self.residual = 0.0 if state is None else state.residual
         self._labels, self._noise = problem.labels, problem.noise
-        self._chain = Chain(training.powers, z)
+        self._chain = Chain(training.powers, [layer.matrix for layer in layers])
         shift = float(np.log(sigma ** (self.depth + 1) * training.lengths).sum())
         if state is None:
             self.hamiltonian = self._data.quadratic / 2 + self._data.entropy + shift
@@ -250,7 +298,7 @@ class Solution:
     def order_parameters(self):
         """V_1 ... V_L.
 
-        V_1 is U_1 (M, M) in the basis of the gates, sigma^2 outside the span of the training gates. V_l for l > 1 by `bases`:
+        V_1 is U_1 (M, M) in the basis of the gates, sigma^2 outside the span of the training gates; l > 1 by `bases`:
         "monomial" and "subset" in the coordinates `ggdln.theory.symmetric.Coordinates(kind, M, l)`; "span" as the form
         V_l[p, q] = s_l(p)^T V_l s_l(q) on the unit-length training gates p, q = `span_gates[l - 1]`.
         """
@@ -270,10 +318,10 @@ class Solution:
     @cached_property
     def eigenvalues(self):
         """For each layer the eigenvalues (ascending) of V_l G_l^-1: sigma^2 in the GP limit. For L = 1 those of U_1."""
-        return [self.sigma**2 * np.linalg.eigvalsh(z_l.T @ z_l) for z_l in self.z]
+        return [self.sigma**2 * np.exp(np.sort(layer.h)) for layer in self.layers]
 
     def predict(self, x, gates):
-        """Mean and variance of f at inputs x (P_t, N0) with gates (P_t, M): two arrays (P_t,). Both 0 at dead inputs."""
+        """Mean and variance of f at x (P_t, N0) with gates (P_t, M): two arrays (P_t,), both 0 at dead inputs."""
         x, gates = self._checked(x, gates, "")
         mean, variance = np.zeros(len(x)), np.zeros(len(x))
         live = live_rows(x, gates)
@@ -315,8 +363,9 @@ class Solution:
         for name, value, size in (("x", x, self.training.shape[0]), ("gates", gates, self.training.shape[1])):
             if value.shape[1] != size:
                 raise InputError(f"{prefix}{name}: {value.shape[1]} columns, the training set has {size}")
-        if self.training.powers.kind == "subset" and self.training.powers.coordinates and not np.isin(gates, (0.0, 1.0)).all():
-            raise InputError(f"{prefix}gates: expected 0 or 1 like the training gates; solve with basis='monomial' for others")
+        powers = self.training.powers
+        if powers.kind == "subset" and powers.coordinates and not np.isin(gates, (0.0, 1.0)).all():
+            raise InputError(f"{prefix}gates: expected 0 or 1 as in training; solve with basis='monomial' for others")
         return x, gates
 
 
@@ -358,16 +407,16 @@ class _Probe:
 
     def kernel(self, other):
         """k between these and other new inputs."""
-        gate = self._above(other.unit.shape[0], self.unit @ other.unit.T, lambda f, v, o: f @ v @ o.T, other)
+        gate = self._renormalized(other, self.unit @ other.unit.T, lambda a, v, b: a @ v @ b.T)
         cross = gate[np.ix_(self.group, other.group)]
         cross *= self.x @ other.x.T
         return cross
 
     def diagonal(self):
         """k(x, x) of the new inputs: (P_t,)."""
-        return self._above(None, 1.0, lambda f, v, o: np.einsum("ti,ij,tj->t", f, v, o, optimize=True), self)[self.group]
+        return self._renormalized(self, 1.0, lambda a, v, b: np.einsum("ti,ti->t", a @ v, b))[self.group]
 
-    def _above(self, _, overlap, form, other):
+    def _renormalized(self, other, overlap, form):
         """s_L^T V_L s_L' with the prior mean outside the training span, `form` contracting features with a matrix."""
         explicit = len(self.powers.coordinates)
         gate = 1.0

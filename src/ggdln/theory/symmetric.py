@@ -10,10 +10,10 @@ span        no more coordinates than distinct training gates: a training feature
             gate vector has a part in their span, and a part outside where the order parameter keeps its prior
 
 Going up a layer is linear in the order parameter: G_{l+1}, the prior mean of V_{l+1} up to sigma^2, is
-S^T (I (x) V_l) S with g (x) s_l(g) = S s_{l+1}(g), which in the span form is the Hadamard product of g.g' and s_l V_l s_l'.
+S^T (I (x) V_l) S with g (x) s_l(g) = S s_{l+1}(g); in the span form it is (g.g') o (s_l^T V_l s_l').
 """
 
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import comb
 
 import numpy as np
@@ -26,7 +26,8 @@ SPAN_TOLERANCE = 1e-13
 
 def monomials(count, degree):
     """Exponents of all monomials of this degree in `count` variables: (C(count + degree - 1, degree), count)."""
-    bars = np.array(list(combinations(range(count + degree - 1), count - 1)), dtype=int).reshape(-1, count - 1)
+    bars = np.array(list(combinations(range(count + degree - 1), count - 1)), dtype=int)
+    bars = bars.reshape(comb(count + degree - 1, degree), count - 1)
     edges = np.full((len(bars), 1), -1), np.full((len(bars), 1), count + degree - 1)
     # Reversed, so that degree 1 lists the gates in their own order.
     return (np.diff(np.hstack([edges[0], bars, edges[1]]), axis=1) - 1)[::-1]
@@ -163,10 +164,11 @@ def spanning_points(overlap, degree):
 class GatePowers:
     """The chain of feature spaces of layers 1 ... L over the distinct training gates.
 
-    gates: (D, M), the distinct ones of the live training gates. The first `explicit` layers are held in coordinates of this
-    `kind`, by default as many as have fewer coordinates than there are distinct gates; the others in the span form. Attributes: `kinds` and `sizes` of the layers, `first`
-    (G_1, or None for the identity), `steps` between layers, and `top`, the features of the D gates in layer L (D, r_L) or
-    None if they are the basis itself. Features are those of unit gates g/|g|; lengths are kept outside.
+    gates: (D, M), the distinct ones of the live training gates. The first `explicit` layers are held in coordinates of
+    this `kind`, by default as many as have fewer coordinates than there are distinct gates; the others as spans.
+    Attributes: `kinds` and `sizes` of the layers, `first` (G_1, or None for the identity), `steps` between layers,
+    `points` (the spanning gates of each layer in the span form) and `top`, the features of the D gates in layer L
+    (D, r_L), or None if they are the basis itself. Features are those of unit gates g/|g|; lengths are kept outside.
     """
 
     def __init__(self, gates, depth, kind, explicit=None):
@@ -182,7 +184,7 @@ class GatePowers:
             while explicit < depth and Coordinates.count(kind, count, explicit + 1) < distinct + (explicit == 0):
                 explicit += 1
         self.coordinates = [Coordinates(kind, count, level) for level in range(1, explicit + 1)]
-        self.steps = [low.multiplication(high) for low, high in zip(self.coordinates, self.coordinates[1:], strict=False)]
+        self.steps = [low.multiplication(high) for low, high in pairwise(self.coordinates)]
         self.sizes = [c.size for c in self.coordinates]
         self.kinds = [kind if level > 0 else "gates" for level in range(explicit)]
         self.points = [None] * explicit

@@ -262,9 +262,7 @@ def test_steps_between_layers_multiply_by_the_gates():
 def test_all_forms_of_the_features_agree(depth):
     """Monomial, subset and span forms are one theory: H, mean, variance and kernel at new inputs agree."""
     x, g, y, xt, gt = task(count=30, gates=4, binary=True)
-    forms = [
-        solve(x, g, y, 15.0, depth, basis=basis, tolerance=1e-10) for basis in ("monomial", "subset", "span", "auto")
-    ]
+    forms = [solve(x, g, y, 15.0, depth, basis=basis, tolerance=1e-10) for basis in ("monomial", "subset", "span", "auto")]
     for other in forms[1:]:
         assert other.hamiltonian == pytest.approx(forms[0].hamiltonian, rel=1e-9)
         np.testing.assert_allclose(other.predict(xt, gt), forms[0].predict(xt, gt), rtol=1e-5, atol=1e-6)

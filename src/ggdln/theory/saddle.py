@@ -238,9 +238,7 @@ class State:
         self.magnitude = data.quadratic / 2 + abs(data.entropy) + prior
         data.differentiate(problem.geometry)
         self.forces = self.chain.forces(data.v_bar)
-        self.gradient = [
-            force + np.diag(width * layer.excess) for force, layer in zip(self.forces, layers, strict=True)
-        ]
+        self.gradient = [force + np.diag(width * layer.excess) for force, layer in zip(self.forces, layers, strict=True)]
         norm = math.sqrt(sum(float(np.sum(g**2)) for g in self.gradient))
         # tr R2 = t k^-1 (k - T/d^2) k^-1 t; tr R1 - tr R2 is the trace of the force.
         attraction = abs(data.quadratic - float(problem.noise @ data.weights**2))

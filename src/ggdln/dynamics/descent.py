@@ -15,7 +15,7 @@ class Descent:
     network: has `linearize`. y: labels (P,). weights: (R, D). target: (R,) training error at which a run is done.
     """
 
-    state_names = ("weights", "target", "steps", "vector", "largest")
+    state_names = ("weights", "target", "steps", "stuck", "vector", "largest")
 
     def __init__(self, network, y, weights, target, *, step):
         self.network, self.y, self.weights, self.target, self.step = network, y, weights, target, step

@@ -28,7 +28,9 @@ def ensemble_statistics(predictions, y_test, *, use=None):
     if predictions.ndim == 2:
         predictions = predictions[:, None]
     if predictions.ndim != 3:
-        raise InputError(f"predictions: expected (run, test) or (chain, draw, test), got {predictions.ndim} dimension(s)")
+        raise InputError(
+            f"predictions: expected (run, test) or (chain, draw, test), got {predictions.ndim} dimension(s)"
+        )
     total = len(predictions)
     if use is not None:
         use = np.asarray(use)
@@ -41,7 +43,9 @@ def ensemble_statistics(predictions, y_test, *, use=None):
         raise InputError(f"y_test: {len(y_test)} labels for {predictions.shape[2]} test predictions")
     count = len(predictions)
     if count < 2:
-        raise InputError(f"predictions: {count} run(s) or chain(s); at least 2 independent ones are needed for a variance")
+        raise InputError(
+            f"predictions: {count} run(s) or chain(s); at least 2 independent ones are needed for a variance"
+        )
 
     means = predictions.mean(1)
     squares = np.square(predictions - y_test).mean(1)

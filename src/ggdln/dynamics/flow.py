@@ -23,7 +23,7 @@ class Flow:
     """Gradient flow of R runs at once, each with its own step length.
 
     network: has `linearize`. y: labels (P,). weights: (R, D). target: (R,) training error at which a run is done.
-    accuracy: local error allowed per step, as a share of the current residual norm.
+    accuracy: local error allowed per step, as a share of the norm of the residual or of the labels, whichever is less.
     """
 
     def __init__(self, network, y, weights, target, *, accuracy):
@@ -76,7 +76,7 @@ class Flow:
         z = -h * values
         phi1, phi2, phi3, phi4 = phi(z)
         decay = torch.exp(z / 2) * rotated
-        norm = self.residual.norm(dim=-1)
+        norm = torch.minimum(self.residual.norm(dim=-1), self.y.norm())
 
         def pull(coefficients):
             return self.local.vjp(_times(vectors, coefficients))

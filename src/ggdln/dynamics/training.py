@@ -40,7 +40,7 @@ def train_ensemble(
     tolerance=1e-3,
     first_run=0,
     step=1.0,
-    accuracy=0.1,
+    accuracy=0.05,
     max_steps=None,
     device="auto",
     dtype="float32",
@@ -54,7 +54,7 @@ def train_ensemble(
     x (P, N0), gates (P, M), y (P,); x_test (P_t, N0), gates_test (P_t, M). The loss is 1/2 sum (f - y)^2 without
     regularization; a run stops when its mean squared training error is at most `tolerance`.
 
-    method "flow" integrates gradient flow with local error `accuracy` (a share of the residual norm); "gd" is gradient descent
+    method "flow" integrates gradient flow with local error `accuracy` (a share of the norm of the residual or of the labels); "gd" is gradient descent
     with learning rate step / (largest tangent eigenvalue). Both work at any depth.
 
     Returns a Dataset with prediction(run, test), train_mse(run), steps(run), U(run, m, n) = sum_i a_{m,i} a_{n,i} / N and

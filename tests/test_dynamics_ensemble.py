@@ -15,7 +15,7 @@ def predictor(tests=150):
 
 
 def test_few_runs_give_unbiased_statistics_and_honest_errors():
-    """Over many ensembles of 6 Gaussian runs the averages are those of the known predictor, and the error bar is their spread."""
+    """Ensembles of 6 Gaussian runs average to the known predictor's values, and the error bar is their spread."""
     mean, std, y = predictor()
     rng = np.random.default_rng(1)
     results = [ensemble_statistics(mean + std * rng.standard_normal((6, len(y))), y) for _ in range(400)]
@@ -30,7 +30,7 @@ def test_few_runs_give_unbiased_statistics_and_honest_errors():
 
 
 def test_correlated_chains_are_corrected_too():
-    """Draws of a slow AR(1) chain: bias and variance stay unbiased although the draws of a chain are far from independent."""
+    """Draws of slow AR(1) chains, far from independent, still give unbiased bias and variance."""
     mean, std, y = predictor(60)
     rng = np.random.default_rng(2)
     results = []

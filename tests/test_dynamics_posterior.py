@@ -55,8 +55,8 @@ def test_linear_network_has_the_closed_form_order_parameter():
     x, x_test = rng.standard_normal((points, inputs)), rng.standard_normal((5, inputs))
     y = 2 * np.sign(rng.standard_normal(points))
     result = sample_posterior(
-        x, np.ones((points, 1)), y, x_test, np.ones((5, 1)), width=width, sigma=sigma, temperature=1e-8, chains=4, draws=150,
-        warmup=30, seed=0,
+        x, np.ones((points, 1)), y, x_test, np.ones((5, 1)), width=width, sigma=sigma, temperature=1e-8, chains=4,
+        draws=150, warmup=30, seed=0,
     )  # fmt: skip
     power = y @ np.linalg.solve(input_kernel(x, sigma=sigma), y)
     root = max(np.roots([width / sigma**2, points - width, -power]))
@@ -68,7 +68,7 @@ def test_linear_network_has_the_closed_form_order_parameter():
 
 @pytest.mark.parametrize("depth", [1, 2])
 def test_linear_network_predicts_the_least_norm_interpolation(depth):
-    """M = 1, T -> 0: at any width the prior is isotropic in x, so <f> is exactly the least-norm linear interpolation."""
+    """M = 1, T -> 0: at any width the prior is isotropic in x, so <f> is exactly the least-norm interpolation."""
     rng = np.random.default_rng(2)
     x, x_test, y = rng.standard_normal((6, 10)), rng.standard_normal((4, 10)), rng.standard_normal(6)
     result = sample_posterior(
@@ -92,7 +92,7 @@ def test_linear_network_predicts_the_least_norm_interpolation(depth):
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_langevin_and_gibbs_sample_the_same_posterior(depth):
-    """Means, variances and tr U agree within 4.5 standard errors, up to 2 % for Langevin's finite step; the prior does not."""
+    """Means, variances, tr U agree to 4.5 standard errors, plus 2 % for Langevin's step; the prior's do not."""
     x, g, y, x_test, g_test = task(points=5)
     arguments = dict(width=5, depth=depth, sigma=0.8, temperature=0.3, seed=4)
     exact = sample_posterior(x, g, y, x_test, g_test, chains=16, draws=1000, warmup=50, **arguments)

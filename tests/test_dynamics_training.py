@@ -1,4 +1,4 @@
-"""Trained ensembles: flow against descent and an independent ODE solver, the stop rule, and runs that cannot meet it."""
+"""Trained ensembles: flow against descent and an ODE solver, the stop rule, and runs that cannot meet it."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from ggdln.seeds import rng as stream
 
 
 def task(points=40, inputs=30, gate_count=4, tests=25, seed=0, dead=0):
-    """Clustered inputs (a spread-out kernel spectrum), random 0/1 gates, labels of a teacher; the first `dead` lack gates."""
+    """Clustered inputs (a wide kernel spectrum), random 0/1 gates, labels of a teacher; the first `dead` lack gates."""
     rng = np.random.default_rng(seed)
     centres = rng.standard_normal((6, inputs))
     x = centres[rng.integers(6, size=points + tests)] + 0.4 * rng.standard_normal((points + tests, inputs))
@@ -43,7 +43,7 @@ def test_flow_converges_to_an_independent_ode_solver():
     """With small `accuracy` the flow meets scipy's Radau on dw/dt = -grad, written from the definition, to 1e-4."""
     x, g, y, x_test, g_test = task(points=12, inputs=8, gate_count=2, tests=6)
     width, sigma = 6, 0.5
-    (points, inputs), count = x.shape, g.shape[1]
+    inputs, count = x.shape[1], g.shape[1]
     start = sigma * stream(5, "train_ensemble", "initial weights", 0).standard_normal(width * (inputs + count))
 
     def output(w, x, g):
@@ -133,7 +133,7 @@ def test_inputs_without_gates_set_a_floor(method):
 
 @pytest.mark.parametrize(("depth", "gate_count", "real"), [(1, 2, False), (2, 3, False), (2, 2, True)])
 def test_floor_is_the_least_squares_error_in_feature_space(depth, gate_count, real):
-    """Above capacity the floor equals lstsq on explicit features g_m g_n x_j, and training reaches floor + tolerance."""
+    """Above capacity the floor equals lstsq on explicit features g_m g_n x_j, and training gets to it."""
     x, g, y, x_test, g_test = task(points=40, inputs=3, gate_count=gate_count)
     if real:
         g, g_test = g + x[:, :2], g_test + x_test[:, :2]
@@ -170,8 +170,8 @@ def test_relu_flow_agrees_with_small_step_descent():
 
 
 @pytest.mark.parametrize(
-    ("change", "name"),
-    [(dict(method="sgd"), "method"), (dict(device="tpu"), "device"), (dict(dtype="float16"), "dtype"), (dict(sigma=0), "sigma"),
+    ("change", "name"), [(dict(method="sgd"), "method"), (dict(device="tpu"), "device"), (dict(dtype="float16"),
+    "dtype"), (dict(sigma=0), "sigma"),
      (dict(width=2.5), "width"), (dict(runs=0), "runs")],
 )  # fmt: skip
 def test_wrong_arguments_are_named(change, name):

@@ -1,8 +1,9 @@
 """The state of a long calculation in one file, so that a killed one goes on where it stopped.
 
-A checkpoint is an .npz of plain arrays (never pickled), tagged with a digest of the arguments. It is written under a temporary
-name and renamed, so a file under the final name is whole. A file that cannot be read, or belongs to other arguments, is
-ignored with a warning. The last state of a finished calculation is kept: whoever has stored the result deletes the file.
+A checkpoint is an .npz of plain arrays (never pickled), tagged with a digest of the arguments. It is written under a
+temporary name and renamed, so a file under the final name is whole. A file that cannot be read, or belongs to other
+arguments, is ignored with a warning. The last state of a finished calculation is kept: whoever has stored the result
+deletes the file.
 """
 
 import hashlib

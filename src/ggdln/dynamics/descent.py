@@ -1,7 +1,7 @@
 """Plain full-batch gradient descent, w <- w - eta J^T (f - y), with eta tied to the current largest tangent eigenvalue.
 
-The largest eigenvalue of Theta grows during training when sigma is small, so it is followed by power iteration, warm-started
-from the last estimate of its eigenvector. This is the reference that gradient flow is tested against.
+The largest eigenvalue of Theta grows during training when sigma is small, so it is followed by power iteration,
+warm-started from the last estimate of its eigenvector. This is the reference that gradient flow is tested against.
 """
 
 import torch
@@ -10,7 +10,7 @@ START_ITERATIONS, TRACK_EVERY = 30, 5
 
 
 class Descent:
-    """Gradient descent of R runs at once. `step` is eta in units of 1 / (largest eigenvalue); 2 is the edge of stability.
+    """Gradient descent of R runs at once. `step` is eta times the largest eigenvalue; 2 is the edge of stability.
 
     network: has `linearize`. y: labels (P,). weights: (R, D). target: (R,) training error at which a run is done.
     """
@@ -48,7 +48,7 @@ def start_vector(runs, y):
 
 
 def power_iteration(local, vector, iterations):
-    """Unit vectors (R, P) and estimates (R,) of the largest eigenvalue of Theta, after some iterations from `vector`."""
+    """Unit vectors (R, P) and estimates (R,) of the largest eigenvalue of Theta, by iterating from `vector`."""
     for _ in range(iterations):
         image = local.jvp(local.vjp(vector))
         largest = image.norm(dim=-1)

@@ -27,8 +27,8 @@ def choose_dtype(name):
 def group_size(device, dtype, floats_per_run, memory_mb):
     """How many runs to advance at once within `memory_mb`.
 
-    On the CPU always one: its matrices are large enough to fill the cores, so a batch gains nothing, and the numbers of a run
-    then cannot depend on which others it was batched with.
+    On the CPU always one: its matrices are large enough to fill the cores, so a batch gains nothing, and the numbers of
+    a run then cannot depend on which others it was batched with.
     """
     if device.type == "cpu":
         return 1

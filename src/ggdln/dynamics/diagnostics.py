@@ -10,9 +10,9 @@ with warnings.catch_warnings():
 
 
 def rhat_and_ess(values):
-    """R-hat and bulk effective sample size of values (chain, draw, ...), each (...). A constant has R-hat 1 and every draw counts.
+    """R-hat and bulk effective sample size of values (chain, draw, ...), each (...).
 
-    NaN where a chain has diverged, or where there are fewer than 4 draws.
+    A constant has R-hat 1 and every draw counts. NaN where a chain has diverged, or where there are fewer than 4 draws.
     """
     chains, draws = values.shape[:2]
     flat = values.reshape(chains, draws, -1)

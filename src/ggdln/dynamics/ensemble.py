@@ -1,8 +1,9 @@
 """Bias, variance and error of a predictor from a finite number of runs or chains, without the bias of that number.
 
-The squared error of a mean over R runs overstates the bias by var/R. The product of two *independent* runs does not: averaged
-over pairs of different runs, (f_r - y)(f_s - y) is (<f> - y)^2. The same holds for means over the draws of independent Markov
-chains, however correlated the draws of one chain are, so one formula serves trained ensembles and samplers.
+The squared error of a mean over R runs overstates the bias by var/R. The product of two *independent* runs does not:
+averaged over pairs of different runs, (f_r - y)(f_s - y) is (<f> - y)^2. The same holds for means over the draws of
+independent Markov chains, however correlated the draws of one chain are, so one formula serves trained ensembles and
+samplers.
 """
 
 import numpy as np
@@ -16,13 +17,14 @@ def ensemble_statistics(predictions, y_test, *, use=None):
     """Bias, variance, generalization error and error rate over test inputs, each with its error over runs or chains.
 
     predictions: (run, test) of independent runs, or (chain, draw, test) of independent chains. y_test: (test,).
-    use: which runs or chains to keep, boolean (run,); a prediction that is not finite is refused, never skipped, so a run that
-    diverged must be left out by name.
+    use: which runs or chains to keep, boolean (run,). A prediction that is not finite is refused, never skipped, so a
+    run that diverged must be left out by name.
 
-    Returns a dict of floats: bias = <(<f> - y)^2>, variance = <var f>, generalization_error (their sum), error_rate
-    = <1/2 erfc(y <f> / sqrt(2 var f))> (corrected to first order in 1/R by the jackknife), sign_error_rate (the share of runs
-    and inputs with the wrong sign, no Gaussian assumed); each with `_error`, its jackknife standard error; and `used` and
-    `left_out`, numbers of runs or chains. The correction may turn a bias near zero negative, within its error.
+    Returns a dict of floats: bias = <(<f> - y)^2>, variance = <var f>, generalization_error (their sum), error_rate =
+    <1/2 erfc(y <f> / sqrt(2 var f))> (corrected to first order in 1/R by the jackknife), sign_error_rate (the share of
+    runs and inputs with the wrong sign, no Gaussian assumed); each with `_error`, its jackknife standard error; and
+    `used` and `left_out`, numbers of runs or chains. The correction may turn a bias near zero negative, within its
+    error.
     """
     predictions = np.asarray(predictions)
     if predictions.ndim == 2:
@@ -68,7 +70,7 @@ def ensemble_statistics(predictions, y_test, *, use=None):
 
 
 def _statistics(mean_sum, square_sum, error_sum, wrong_sum, count, y):
-    """The five statistics from sums over `count` chains of chain means, their squares, squared errors and wrong signs."""
+    """The five statistics, from sums over chains of chain means, their squares, squared errors and wrong signs."""
     mean = mean_sum / count
     of_means = np.maximum(square_sum / count - mean**2, 0) * count / (count - 1) if count > 1 else np.zeros_like(mean)
     bias = (mean - y) ** 2 - of_means / count

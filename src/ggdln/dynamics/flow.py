@@ -1,10 +1,10 @@
 """Gradient flow followed in function space.
 
-Gradient flow dw/dt = -J(w)^T (f(w) - y) is stiff: the eigenvalues of the tangent kernel Theta = J J^T span many decades, and
-an explicit method must resolve the fastest while it waits for the slowest. Here the linear part L = -J_0^T J_0, with J_0 taken
-at the start of the step, is integrated exactly through the eigenvectors Q and eigenvalues D of Theta_0, and what the tangent
-map changes on the way is treated by the third-order exponential Runge-Kutta method of Cox and Matthews (2002), with its
-second-order companion for the error. A function of L acts on a weight vector v as
+Gradient flow dw/dt = -J(w)^T (f(w) - y) is stiff: the eigenvalues of the tangent kernel Theta = J J^T span many
+decades, and an explicit method must resolve the fastest while it waits for the slowest. Here the linear part L = -J_0^T
+J_0, with J_0 taken at the start of the step, is integrated exactly through the eigenvectors Q and eigenvalues D of
+Theta_0, and what the tangent map changes on the way is treated by the third-order exponential Runge-Kutta method of Cox
+and Matthews (2002), with its second-order companion for the error. A function of L acts on a weight vector v as
 
     psi(h L) v = psi(0) v - h J_0^T Q [ (psi(z) - psi(0)) / z ] Q^T J_0 v,    z = -h D,
 
@@ -71,7 +71,7 @@ class Flow:
         self.measure()
 
     def _trial(self, values, vectors, rotated, h):
-        """Weights after a step of length h (R,) and the local error as a share of the residual; no weights if hopeless."""
+        """Weights after a step of length h (R,) and the local error, as a share; None if hopeless."""
         h = h[:, None]
         z = -h * values
         phi1, phi2, phi3, phi4 = phi(z)

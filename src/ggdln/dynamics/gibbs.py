@@ -1,11 +1,12 @@
 """Exact draws from the posterior of the weights, layer by layer.
 
-f is linear in the weights of any one layer, so that layer given the others is Gaussian. A draw w0 from the prior, conditioned
-on the data by Matheron's rule, is a draw from it: with features Phi (P, D_l)
+f is linear in the weights of any one layer, so that layer given the others is Gaussian. A draw w0 from the prior,
+conditioned on the data by Matheron's rule, is a draw from it: with features Phi (P, D_l)
 
     w = w0 + sigma^2 Phi^T alpha,    (sigma^2 Phi Phi^T + T) alpha = y - Phi w0 - sqrt(T) xi,
 
-and Phi Phi^T is a Hadamard product of (P, P) matrices. A sweep visits all layers from the inputs up. There is no step size.
+and Phi Phi^T is a Hadamard product of (P, P) matrices. A sweep visits all layers from the inputs up. There is no step
+size.
 """
 
 import math
@@ -42,19 +43,21 @@ def sample_posterior(
 ):
     """Draws from p(w) ~ exp(-1/(2T) sum (f - y)^2 - |w|^2 / (2 sigma^2)) by blocked Gibbs sweeps, at any depth.
 
-    x (P, N0), gates (P, M), y (P,); x_test (P_t, N0), gates_test (P_t, M). Each of `chains` starts from the prior, makes
-    `warmup` sweeps and then keeps `draws` states, one every `thin` sweeps. Temperatures down to 1e-8 are fine in float64.
+    x (P, N0), gates (P, M), y (P,); x_test (P_t, N0), gates_test (P_t, M). Each of `chains` starts from the prior,
+    makes `warmup` sweeps and then keeps `draws` states, one every `thin` sweeps. Temperatures down to 1e-8 are fine in
+    float64.
 
     Returns a Dataset with prediction(chain, draw, test), U(chain, m, n) = <a a^T>/N averaged over the draws of a chain,
-    U_trace(chain, draw), train_mse(chain, draw); R-hat and bulk effective sample size of each test prediction (rhat, ess) and
-    of tr U (rhat_U, ess_U); status(chain), finished or diverged. The attribute `mixed` is 1 if every R-hat is at most 1.05 and
-    every effective sample size at least 100; `largest_rhat` and `least_ess` say by how much, `failed` counts diverged chains.
+    U_trace(chain, draw), train_mse(chain, draw); R-hat and bulk effective sample size of each test prediction (rhat,
+    ess) and of tr U (rhat_U, ess_U); status(chain), finished or diverged. The attribute `mixed` is 1 if every R-hat is
+    at most 1.05 and every effective sample size at least 100; `largest_rhat` and `least_ess` say by how much, `failed`
+    counts diverged chains.
     """
     return draw_chains(
         "sample_posterior", Gibbs, x, gates, y, x_test, gates_test, width=width, depth=depth, sigma=sigma,
-        temperature=temperature, chains=chains, draws=draws, warmup=warmup, thin=thin, seed=seed, first_chain=first_chain,
-        device=device, dtype=dtype, memory_mb=memory_mb, checkpoint=checkpoint, checkpoint_seconds=checkpoint_seconds,
-        progress=progress, options={},
+        temperature=temperature, chains=chains, draws=draws, warmup=warmup, thin=thin, seed=seed,
+        first_chain=first_chain, device=device, dtype=dtype, memory_mb=memory_mb, checkpoint=checkpoint,
+        checkpoint_seconds=checkpoint_seconds, progress=progress, options={},
     )  # fmt: skip
 
 
@@ -91,14 +94,14 @@ class Gibbs:
         self.weights = torch.cat([layer.flatten(1) for layer in drawn], dim=1)
 
     def _condition(self, gram, f):
-        """alpha (R, P) for a layer with feature products `gram` (R, P, P), whose prior draw gives the outputs f (R, P)."""
+        """alpha (R, P) for a layer with Phi Phi^T = `gram` (R, P, P), whose prior draw gives f (R, P)."""
         noise = math.sqrt(self.temperature) * self.streams.normal(f.shape[1])
         matrix = self.sigma**2 * gram
         matrix.diagonal(dim1=-2, dim2=-1).add_(self.temperature)
         factor, info = torch.linalg.cholesky_ex(matrix)
         if info.any():
             raise ConvergenceError(
-                f"temperature: {self.temperature:g} is below the rounding error of the kernel in {matrix.dtype}, whose largest "
-                f"diagonal entry is {matrix.diagonal(dim1=-2, dim2=-1).max():.3g}; raise it or use float64"
+                f"temperature: {self.temperature:g} is below the rounding error of the kernel in {matrix.dtype}, whose "
+                f"largest diagonal entry is {matrix.diagonal(dim1=-2, dim2=-1).max():.3g}; raise it or use float64"
             )
         return torch.cholesky_solve((self.y - f - noise)[..., None], factor)[..., 0]

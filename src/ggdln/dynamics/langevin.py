@@ -2,8 +2,8 @@
 
     w <- w - eps dE/dw + sqrt(2 eps T) eta,    E = 1/2 sum (f - y)^2 + T / (2 sigma^2) |w|^2.
 
-The directions of w that the data leave free relax at the rate eps T / sigma^2 per step only, so the chains start from the
-prior, where those directions already are in equilibrium.
+The directions of w that the data leave free relax at the rate eps T / sigma^2 per step only, so the chains start from
+the prior, where those directions already are in equilibrium.
 """
 
 import math
@@ -44,19 +44,19 @@ def langevin(
 ):
     """Langevin chains of gated networks, at any depth: `warmup` steps, then `draws` states, one every `thin` steps.
 
-    eps = step / (largest tangent eigenvalue). The eigenvalue is followed during warm-up and then held at the largest value of
-    the second half of it, since a step that follows the state would change the stationary distribution. The discrete step
-    itself widens the stiffest direction by about a factor 1 / (1 - step / 2).
+    eps = step / (largest tangent eigenvalue). The eigenvalue is followed during warm-up and then held at the largest
+    value of the second half of it, since a step that follows the state would change the stationary distribution. The
+    discrete step itself widens the stiffest direction by about a factor 1 / (1 - step / 2).
 
     A chain whose weights overflow has status diverged, and its draws are NaN from there on.
     """
     step = checks.number("step", step, 0, exclusive=True)
     warmup = checks.integer("warmup", warmup, 1)
     return draw_chains(
-        "langevin", Langevin, x, gates, y, x_test, gates_test, width=width, depth=depth, sigma=sigma, temperature=temperature,
-        chains=chains, draws=draws, warmup=warmup, thin=thin, seed=seed, first_chain=first_chain, device=device, dtype=dtype,
-        memory_mb=memory_mb, checkpoint=checkpoint, checkpoint_seconds=checkpoint_seconds, progress=progress,
-        options=dict(step=step),
+        "langevin", Langevin, x, gates, y, x_test, gates_test, width=width, depth=depth, sigma=sigma,
+        temperature=temperature, chains=chains, draws=draws, warmup=warmup, thin=thin, seed=seed,
+        first_chain=first_chain, device=device, dtype=dtype, memory_mb=memory_mb, checkpoint=checkpoint,
+        checkpoint_seconds=checkpoint_seconds, progress=progress, options=dict(step=step),
     )  # fmt: skip
 
 

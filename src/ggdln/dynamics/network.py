@@ -1,8 +1,9 @@
 """Networks as functions of their weights, many weight vectors at once, with their tangent map at hand.
 
-A network holds its inputs. Its weights are one flat row per run, (R, D), so that an integrator or a sampler never needs to
-know the layers. `linearize` gives the outputs f (R, P), the tangent map J v (`jvp`), its transpose J^T u (`vjp`) and the
-tangent kernel Theta = J J^T (`kernel`), whose Hadamard form costs products of (P, N) matrices instead of (P, D) ones.
+A network holds its inputs. Its weights are one flat row per run, (R, D), so that an integrator or a sampler never needs
+to know the layers. `linearize` gives the outputs f (R, P), the tangent map J v (`jvp`), its transpose J^T u (`vjp`) and
+the tangent kernel Theta = J J^T (`kernel`), whose Hadamard form costs products of (P, N) matrices instead of (P, D)
+ones.
 """
 
 import math
@@ -101,7 +102,9 @@ class Network:
 class GatedNetwork(Network):
     """Gated deep linear network of width N and depth L on inputs x (P, N0) with gates g (P, M).
 
-    h_1 = W_1 x / sqrt(N0),   h_l = sum_m W_l^m g_m h_{l-1} / sqrt(N M),   f = sum_{m,i} a_{m,i} g_m h_{L,i} / sqrt(N M).
+        h_1 = W_1 x / sqrt(N0),   h_l = sum_m W_l^m g_m h_{l-1} / sqrt(N M),
+        f = sum_{m,i} a_{m,i} g_m h_{L,i} / sqrt(N M).
+
     Weights in flat order: W_1 (N, N0), W_2 .. W_L (N, M N) with column m N + j, a (M, N).
     """
 
@@ -193,7 +196,7 @@ class GatedLinearization:
 
 
 class ReluNetwork(Network):
-    """Fully trained ReLU network with one hidden layer: f = a . relu(W x / sqrt(N0)) / sqrt(N). Weights: W (N, N0), a (1, N)."""
+    """ReLU network with one hidden layer: f = a . relu(W x / sqrt(N0)) / sqrt(N). Weights: W (N, N0), a (1, N)."""
 
     @property
     def shapes(self):

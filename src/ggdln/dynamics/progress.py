@@ -7,7 +7,7 @@ logger = logging.getLogger("ggdln.dynamics")
 
 
 class Progress:
-    """Report at most every `interval` seconds. `callback(done, total, rate, seconds_left)` replaces the log if given."""
+    """Report at most every `interval` s. `callback(done, total, rate, seconds_left)` replaces the log if given."""
 
     def __init__(self, label, unit, total, callback, *, done=0, interval=5.0):
         self.label, self.unit, self.total, self.callback, self.interval = label, unit, total, callback, interval

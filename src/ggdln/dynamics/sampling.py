@@ -1,4 +1,4 @@
-"""What the samplers share: chains started from the prior, draws of the predictor and of U, checkpoints, and diagnostics."""
+"""What the samplers share: chains started from the prior, draws of the predictor and of U, diagnostics."""
 
 import json
 
@@ -41,13 +41,14 @@ class Streams:
 
 
 def draw_chains(
-    label, stepper, x, gates, y, x_test, gates_test, *, width, depth, sigma, temperature, chains, draws, warmup, thin, seed,
-    first_chain, device, dtype, memory_mb, checkpoint, checkpoint_seconds, progress, options,
+    label, stepper, x, gates, y, x_test, gates_test, *, width, depth, sigma, temperature, chains, draws, warmup, thin,
+    seed, first_chain, device, dtype, memory_mb, checkpoint, checkpoint_seconds, progress, options,
 ):  # fmt: skip
     """Run `stepper` from the prior, keep every `thin`-th state after `warmup` and judge the mixing.
 
-    stepper(network, y, weights, streams, sigma, temperature, **options) has `sweep(warmed)`, told which share of
-    the warm-up is behind (1 or more after it), `weights` (R, D) and `state_names`, the tensors that a restart needs. Returns the Dataset that `sample_posterior` and `langevin` describe.
+    stepper(network, y, weights, streams, sigma, temperature, **options) has `sweep(warmed)`, told which share of the
+    warm-up is behind (1 or more after it), `weights` (R, D) and `state_names`, the tensors that a restart needs.
+    Returns the Dataset that `sample_posterior` and `langevin` describe.
     """
     x, gates, y = checks.training_set(x, gates, y)
     x_test, gates_test = checks.inputs(x_test, gates_test, prefix="test ")
@@ -69,8 +70,8 @@ def draw_chains(
     group = max(1, int(memory_mb * 1e6 / (network.floats_per_run() * dtype.itemsize)))
     host = np.float32 if dtype == torch.float32 else np.float64
     store = Checkpoint(
-        checkpoint,
-        dict(label=label, x=x, gates=gates, y=y, x_test=x_test, gates_test=gates_test, width=width, depth=depth, sigma=sigma,
+        checkpoint, dict(label=label, x=x, gates=gates, y=y, x_test=x_test, gates_test=gates_test, width=width,
+        depth=depth, sigma=sigma,
              temperature=temperature, chains=chains, draws=draws, warmup=warmup, thin=thin, seed=seed, group=group,
              first_chain=first_chain, device=device.type, dtype=str(dtype), options=options),
         seconds=checkpoint_seconds,

@@ -1,8 +1,8 @@
 """Many networks trained from Gaussian initial weights on the squared error, each until its training error is small.
 
-Every run has its own random stream, named by the seed and the number of the run. On the CPU runs are advanced one at a time,
-so run k has the same bits however a set of runs is split into calls; on CUDA they are batched within the memory budget and
-equal up to rounding.
+Every run has its own random stream, named by the seed and the number of the run. On the CPU runs are advanced one at a
+time, so run k has the same bits however a set of runs is split into calls; on CUDA they are batched within the memory
+budget and equal up to rounding.
 """
 
 import numpy as np
@@ -54,21 +54,22 @@ def train_ensemble(
     x (P, N0), gates (P, M), y (P,); x_test (P_t, N0), gates_test (P_t, M). The loss is 1/2 sum (f - y)^2 without
     regularization; a run stops when its mean squared training error is at most `tolerance`.
 
-    method "flow" integrates gradient flow with local error `accuracy` (a share of the norm of the residual or of the labels); "gd" is gradient descent
-    with learning rate step / (largest tangent eigenvalue). Both work at any depth.
+    method "flow" integrates gradient flow with local error `accuracy` (a share of the norm of the residual or of the
+    labels); "gd" is gradient descent with learning rate step / (largest tangent eigenvalue). Both work at any depth.
 
-    Returns a Dataset with prediction(run, test), train_mse(run), steps(run), U(run, m, n) = sum_i a_{m,i} a_{n,i} / N and
-    status(run):
+    Returns a Dataset with prediction(run, test), train_mse(run), steps(run), U(run, m, n) = sum_i a_{m,i} a_{n,i} / N
+    and status(run):
 
     - converged: training error at most `tolerance`;
-    - floor: no weights can get below `tolerance` because some labels lie outside the span of the features (inputs without an
-      active gate, more data than the capacity). The attribute `floor` is the least training error of a linear readout of
-      those features, and the run stops at floor + tolerance;
+    - floor: no weights can get below `tolerance` because some labels lie outside the span of the features (inputs
+    without an
+      active gate, more data than the capacity). The attribute `floor` is the least training error of a linear readout
+      of those features, and the run stops at floor + tolerance;
     - diverged: the error exploded or the integration broke down; its predictions are NaN;
     - unfinished: `max_steps` were not enough; its predictions are those of the last step.
 
-    The attribute `failed` counts the last two, `dead_inputs` the training inputs without an active gate.
-    With `checkpoint` the state is saved to that file every `checkpoint_seconds` and a restarted call gives the same bits.
+    The attribute `failed` counts the last two, `dead_inputs` the training inputs without an active gate. With
+    `checkpoint` the state is saved to that file every `checkpoint_seconds` and a restarted call gives the same bits.
     """
     x, gates, y = checks.training_set(x, gates, y)
     x_test, gates_test = _test_set(x, gates, x_test, gates_test)
@@ -80,10 +81,10 @@ def train_ensemble(
         return GatedNetwork(inputs, active, **options, **placement)
 
     dataset = _train(
-        "train_ensemble", build, (x, gates), (x_test, gates_test), y, floor=floor, options=options, sigma=sigma, runs=runs,
-        seed=seed, method=method, tolerance=tolerance, first_run=first_run, step=step, accuracy=accuracy, max_steps=max_steps,
-        device=device, dtype=dtype, memory_mb=memory_mb, checkpoint=checkpoint, checkpoint_seconds=checkpoint_seconds,
-        progress=progress,
+        "train_ensemble", build, (x, gates), (x_test, gates_test), y, floor=floor, options=options, sigma=sigma,
+        runs=runs, seed=seed, method=method, tolerance=tolerance, first_run=first_run, step=step, accuracy=accuracy,
+        max_steps=max_steps, device=device, dtype=dtype, memory_mb=memory_mb, checkpoint=checkpoint,
+        checkpoint_seconds=checkpoint_seconds, progress=progress,
     )  # fmt: skip
     return dataset.assign_attrs(floor=floor, dead_inputs=int((gates == 0).all(1).sum()))
 
@@ -110,7 +111,7 @@ def train_relu(
     checkpoint_seconds=60.0,
     progress=None,
 ):
-    """Fully trained ReLU networks f = a . relu(W x / sqrt(N0)) / sqrt(N): the baseline, with the same prior and stop rule.
+    """Fully trained ReLU networks f = a . relu(W x / sqrt(N0)) / sqrt(N): a baseline with the same prior and stop rule.
 
     Arguments and result as for `train_ensemble`, without gates; U(run, 1, 1) is a.a/N. No floor is known for them.
     The kinks of the ReLU lower the order of the integrator, hence the smaller default of `accuracy`.
@@ -124,14 +125,15 @@ def train_relu(
         return ReluNetwork(inputs, **options, **placement)
 
     return _train(
-        "train_relu", build, (x,), (x_test,), y, floor=0.0, options=options, sigma=sigma, runs=runs, seed=seed, method=method,
-        tolerance=tolerance, first_run=first_run, step=step, accuracy=accuracy, max_steps=max_steps, device=device,
-        dtype=dtype, memory_mb=memory_mb, checkpoint=checkpoint, checkpoint_seconds=checkpoint_seconds, progress=progress,
+        "train_relu", build, (x,), (x_test,), y, floor=0.0, options=options, sigma=sigma, runs=runs, seed=seed,
+        method=method, tolerance=tolerance, first_run=first_run, step=step, accuracy=accuracy, max_steps=max_steps,
+        device=device, dtype=dtype, memory_mb=memory_mb, checkpoint=checkpoint, checkpoint_seconds=checkpoint_seconds,
+        progress=progress,
     )  # fmt: skip
 
 
 def training_floor(x, gates, y, depth):
-    """The least mean squared training error of any gated network of this depth: the part of y outside the feature space.
+    """The least mean squared training error of a gated network: the part of y outside its feature space.
 
     The features are the products of `depth` gates with the inputs, whose Gram matrix is the GP kernel up to a factor.
     A network narrower than min(M, N0) may not get that far.
@@ -161,8 +163,8 @@ def _test_set(x, gates, x_test, gates_test):
 
 
 def _train(
-    label, build, train, test, y, *, floor, options, sigma, runs, seed, method, tolerance, first_run, step, accuracy, max_steps,
-    device, dtype, memory_mb, checkpoint, checkpoint_seconds, progress,
+    label, build, train, test, y, *, floor, options, sigma, runs, seed, method, tolerance, first_run, step, accuracy,
+    max_steps, device, dtype, memory_mb, checkpoint, checkpoint_seconds, progress,
 ):  # fmt: skip
     """Train group after group; collect the runs that are done; keep a checkpoint between steps."""
     sigma = checks.number("sigma", sigma, 0, exclusive=True)
@@ -188,8 +190,9 @@ def _train(
     store = Checkpoint(
         checkpoint,
         dict(label=label, y=y, **options, sigma=sigma, runs=runs, seed=seed, method=method, tolerance=tolerance,
-             first_run=first_run, step=step, accuracy=accuracy, max_steps=max_steps, device=device.type, dtype=str(dtype),
-             group=group, **{f"train{i}": v for i, v in enumerate(train)}, **{f"test{i}": v for i, v in enumerate(test)}),
+             first_run=first_run, step=step, accuracy=accuracy, max_steps=max_steps, device=device.type,
+             dtype=str(dtype), group=group, **{f"train{i}": v for i, v in enumerate(train)}, **{f"test{i}": v for i, v
+             in enumerate(test)}),
         seconds=checkpoint_seconds,
     )  # fmt: skip
     side = network.shapes[-1][0]

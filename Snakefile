@@ -1,6 +1,6 @@
 # Reproduces the figures of "Globally Gated Deep Linear Networks".
 #
-#   data -> gates -> theory -> numbers of a figure -> figure
+#   data -> gates -> theory and simulation -> numbers of a figure -> figure
 #
 # snakemake --cores 8                                       all figures at the paper's sizes
 # snakemake --cores 8 figures/fig1.pdf                      one of them
@@ -19,6 +19,7 @@ include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/gating.smk"
 include: "workflow/rules/theory.smk"
+include: "workflow/rules/simulation.smk"
 include: "workflow/rules/figures.smk"
 
 

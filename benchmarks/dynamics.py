@@ -208,7 +208,12 @@ def nuts(x, g, y, x_test, g_test, width, sigma, temperature, *, draws, warmup):
 
 
 def training_table(title, rows):
-    lines = [f"## Training: {title}", "", "| | steps | s per run | slower by | test predictions differ by |", "|---|--:|--:|--:|--:|"]
+    lines = [
+        f"## Training: {title}",
+        "",
+        "| | steps | s per run | slower by | test predictions differ by |",
+        "|---|--:|--:|--:|--:|",
+    ]
     for label, steps, seconds, ratio, gap in rows:
         difference = "" if np.isnan(gap) else f"{100 * gap:.2f} %"
         lines.append(f"| {label} | {steps:.0f} | {seconds:.2f} | {ratio:.1f} | {difference} |")

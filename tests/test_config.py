@@ -37,7 +37,7 @@ BAD = {
     "unknown axis": ("experiments/kernel_angle/paper/sweep", {"gates.MM": [1]}, "kernel_angle.gates.MM = 1 is not a known key", "did you mean 'M'?"),
     "empty sweep": ("experiments/kernel_angle/paper/sweep", {"gates.M": []}, "kernel_angle.sweep.gates.M = []", "at least 1"),
     "unknown method": ("experiments/capacity/paper/methods", {"gpp": {}}, "methods.gpp = {}", "did you mean 'gp'?"),
-    "unknown experiment": ("figures/fig1/panels/b/experiment", "capacty", "figures.fig1.panels.b.experiment = 'capacty'", "did you mean 'capacity'?"),
+    "unknown experiment": ("figures/fig1/panels/b/series", [{"experiment": "capacty", "method": "gp"}], "figures.fig1.panels.b.experiment = 'capacty'", "did you mean 'capacity'?"),
     "no such axis": ("figures/fig1/panels/b/x", "Q", "figures.fig1.panels.b.x = 'Q'", "an axis of the sweep"),
     "no such panel": ("figures/fig1/mosaic", ["abcx"], "figures.fig1.mosaic", "those of panels"),
     "negative seed": ("seed", -1, "seed = -1", "a whole number >= 0"),

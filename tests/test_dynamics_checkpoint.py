@@ -73,7 +73,7 @@ def test_a_killed_job_resumes_with_the_same_bits(name, killed):
     assert ends[name] == "9"
     path = folder / name
     with np.load(path) as saved:
-        half_way = "chain" in saved.files or (saved["status"] < 0).any() and (saved["status"] >= 0).any()
+        half_way = "chain" in saved.files or ((saved["status"] < 0).any() and (saved["status"] >= 0).any())
     assert half_way
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)  # an ignored checkpoint would warn
@@ -115,4 +115,5 @@ def test_progress_reports_rate_and_time_left():
     calls = []
     train_ensemble(*DATA, **COMMON, runs=2, progress=lambda *call: calls.append(call))
     done, total, rate, left = calls[-1]
-    assert (done, total, left) == (2, 2, 0) and rate > 0
+    assert (done, total, left) == (2, 2, 0)
+    assert rate > 0

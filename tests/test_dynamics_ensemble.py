@@ -52,7 +52,8 @@ def test_two_runs_by_hand():
     assert result["bias"] == pytest.approx(0.0)
     assert result["variance"] == pytest.approx(2.0)
     assert result["generalization_error"] == pytest.approx(2.0)
-    assert result["sign_error_rate"] == 0 and result["used"] == 2
+    assert result["sign_error_rate"] == 0
+    assert result["used"] == 2
 
 
 def test_a_failed_run_is_refused_until_left_out_by_name():

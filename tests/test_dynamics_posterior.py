@@ -97,7 +97,8 @@ def test_langevin_and_gibbs_sample_the_same_posterior(depth):
     arguments = dict(width=5, depth=depth, sigma=0.8, temperature=0.3, seed=4)
     exact = sample_posterior(x, g, y, x_test, g_test, chains=16, draws=1000, warmup=50, **arguments)
     descent = langevin(x, g, y, x_test, g_test, chains=48, draws=200, thin=40, warmup=1000, step=0.1, **arguments)
-    assert exact.mixed and descent.mixed
+    assert exact.mixed
+    assert descent.mixed
     prior = sample_posterior(x, g, y, x_test, g_test, chains=16, draws=200, **(arguments | dict(temperature=1e9)))
     assert deviations(prior, exact).max() > 20
     assert (deviations(descent, exact, allowed=0.02) < 4.5).all()
@@ -168,14 +169,18 @@ def nuts(x, g, y, x_test, g_test, width, depth, sigma, temperature, *, chains, d
 def test_chains_that_have_not_mixed_say_so():
     """Twenty Langevin steps from the prior at low temperature: R-hat or sample size fails, and `mixed` is 0."""
     result = langevin(*task(), width=10, temperature=1e-3, chains=4, draws=10, thin=1, warmup=10, seed=0)
-    assert not result.mixed and result.failed == 0
-    assert result.largest_rhat > 1.05 and result.least_ess < 100
+    assert not result.mixed
+    assert result.failed == 0
+    assert result.largest_rhat > 1.05
+    assert result.least_ess < 100
 
 
 def test_a_diverging_chain_is_reported():
     """Beyond the edge of stability Langevin overflows: status diverged, draws NaN, never `mixed`."""
     result = langevin(*task(), width=10, temperature=0.1, chains=3, draws=20, thin=10, warmup=100, step=5.0, seed=0)
-    assert (result.status == 1).all() and result.failed == 3 and not result.mixed
+    assert (result.status == 1).all()
+    assert result.failed == 3
+    assert not result.mixed
     assert result.prediction[:, -1].isnull().all()
 
 

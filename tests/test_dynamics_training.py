@@ -32,7 +32,8 @@ def test_flow_agrees_with_small_step_descent(depth, sigma):
     arguments = dict(width=30, depth=depth, sigma=sigma, runs=2, seed=3)
     flow = train_ensemble(*task(), **arguments)
     descent = train_ensemble(*task(), method="gd", step=0.1, **arguments)
-    assert (flow.status == CONVERGED).all() and (descent.status == CONVERGED).all()
+    assert (flow.status == CONVERGED).all()
+    assert (descent.status == CONVERGED).all()
     assert flow.steps.max() < descent.steps.min() / 20
     assert distance(flow.train_mse, descent.train_mse) < 0.1
     assert distance(flow.prediction.values, descent.prediction.values) < 0.01
@@ -114,9 +115,7 @@ def test_a_batch_of_runs_equals_runs_one_at_a_time(monkeypatch):
 
 def test_precision_does_not_matter():
     """float32 and float64 start from the same weights and end within 0.1 %."""
-    results = [
-        train_ensemble(*task(), width=20, runs=2, seed=1, dtype=d, accuracy=0.01) for d in ("float32", "float64")
-    ]
+    results = [train_ensemble(*task(), width=20, runs=2, seed=1, dtype=d, accuracy=0.01) for d in ("float32", "float64")]
     assert 0 < distance(results[0].prediction.values, results[1].prediction.values) < 1e-3
 
 
@@ -152,11 +151,15 @@ def test_diverging_and_unfinished_runs_are_told_apart():
     """Descent beyond the edge of stability is `diverged` with NaN predictions; too few steps is `unfinished`."""
     arguments = dict(width=20, runs=2, seed=0, method="gd")
     diverged = train_ensemble(*task(), step=3.0, **arguments)
-    assert (diverged.status == DIVERGED).all() and diverged.failed == 2
-    assert diverged.prediction.isnull().all() and diverged.U.isnull().all()
+    assert (diverged.status == DIVERGED).all()
+    assert diverged.failed == 2
+    assert diverged.prediction.isnull().all()
+    assert diverged.U.isnull().all()
     short = train_ensemble(*task(), max_steps=5, **arguments)
-    assert (short.status == UNFINISHED).all() and short.failed == 2
-    assert (short.train_mse > 1e-3).all() and (short.steps == 5).all()
+    assert (short.status == UNFINISHED).all()
+    assert short.failed == 2
+    assert (short.train_mse > 1e-3).all()
+    assert (short.steps == 5).all()
 
 
 def test_relu_flow_agrees_with_small_step_descent():
@@ -164,8 +167,10 @@ def test_relu_flow_agrees_with_small_step_descent():
     x, _, y, x_test, _ = task()
     flow = train_relu(x, y, x_test, width=50, sigma=0.5, runs=2, seed=2)
     descent = train_relu(x, y, x_test, width=50, sigma=0.5, runs=2, seed=2, method="gd", step=0.1)
-    assert (flow.status == CONVERGED).all() and (descent.status == CONVERGED).all()
-    assert (flow.train_mse <= 1e-3).all() and (flow.train_mse > 0.8e-3).all()
+    assert (flow.status == CONVERGED).all()
+    assert (descent.status == CONVERGED).all()
+    assert (flow.train_mse <= 1e-3).all()
+    assert (flow.train_mse > 0.8e-3).all()
     assert distance(flow.prediction.values, descent.prediction.values) < 0.02
 
 

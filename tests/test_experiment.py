@@ -56,7 +56,7 @@ def test_points_are_where_their_coordinates_say(result):
     task = make_task(EXPERIMENT.task | {"P": 20}, seed=3, draw=4)
     gates = fit_gates(EXPERIMENT.gates | {"M": 3}, task.x, seed=3, draw=4)
     curve = replace(EXPERIMENT, sweep={"network.L": [2]}).curve("gp")
-    assert result.bias.sel(draw=4, P=20, M=3, L=2).item() == measure(curve, task, gates)[0]["bias"]
+    assert result.bias.sel(draw=4, P=20, M=3, L=2).item() == measure(curve, task, gates, 4, 0)[0]["bias"]
 
 
 @pytest.mark.parametrize(("draws", "points"), [(1, 1), (5, 6), (3, 2), (100, 100)])

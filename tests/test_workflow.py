@@ -15,7 +15,12 @@ from ggdln import store
 pytestmark = pytest.mark.xdist_group("workflow")
 
 QUICK = ("--configfile", "config/quick.yaml")
-RULES = ["prepare_task", "fit_gates", "solve_gp", "collect_figure", "draw_figure"]
+TARGETS = [f"figures/quick/{figure}.pdf" for figure in ("fig1", "fig2", "figS2", "figS5")]
+"""Figures on which reruns are tested: together they need every rule."""
+FIGURE = ["collect_figure", "draw_figure"]
+THEORY = ["solve_gp", "solve_theory"]
+SIMULATION = ["train_networks", "average_runs", "sample_chains"]
+RULES = ["prepare_task", "fit_gates", *THEORY, *SIMULATION, *FIGURE]
 
 
 def snakemake(folder, *arguments):
@@ -46,12 +51,12 @@ def copy_project(root, folder):
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    """A copy of the project under git, with all quick figures made."""
+    """A copy of the project under git, with some quick figures made."""
     folder = tmp_path_factory.mktemp("project")
     copy_project(Path(__file__).resolve().parents[1], folder)
     for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "copy"]):
         subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *command], cwd=folder, check=True)
-    result = snakemake(folder, *QUICK)
+    result = snakemake(folder, *QUICK, "--", *TARGETS)
     assert result.returncode == 0, result.stdout + result.stderr
     (folder / "first_run.txt").write_text(result.stdout)
     return folder
@@ -68,17 +73,18 @@ def figures(root):
     return list(yaml.safe_load((root / "config/figures.yaml").read_text())["figures"])
 
 
-def test_quick_run_makes_every_figure_and_lists_them(project, root):
-    for figure in figures(root):
-        assert (project / f"figures/quick/{figure}.pdf").read_bytes().startswith(b"%PDF")
+def test_figures_are_made_and_listed(project):
+    for target in TARGETS:
+        figure = Path(target).stem
+        assert (project / target).read_bytes().startswith(b"%PDF")
         assert (project / f"figures/quick/{figure}.png").stat().st_size > 10_000
-        assert f"  figures/quick/{figure}.pdf" in (project / "first_run.txt").read_text()
+        assert f"  {target}" in (project / "first_run.txt").read_text()
         assert store.groups(project / f"results/quick/{figure}.nc")
 
 
 def test_every_file_says_what_it_was_made_from(project):
     files = [path for path in project.glob("results/**/*.nc") if path.parent.name != "quick"]
-    assert len(files) >= 6
+    assert len(files) >= 20
     for path in files:
         attributes = store.read(path).attrs
         for key in ("code_version", "config_hash", "seed", "packages", "data_source"):
@@ -124,17 +130,19 @@ def append(path, text="\n# edited\n"):
     path.write_text(path.read_text() + text)
 
 
-AFTER_GATES = ["solve_gp", "collect_figure", "draw_figure"]
+AFTER_GATES = [*THEORY, *SIMULATION, *FIGURE]
 EDITS = {
     # file: rules that run again
     "README.md": [],
     "src/ggdln/config.py": [],
     "src/ggdln/figures/panels.py": ["draw_figure"],
-    "src/ggdln/figures/style.py": ["draw_figure"],
     "workflow/scripts/draw_figure.py": ["draw_figure"],
-    "workflow/scripts/collect_figure.py": ["collect_figure", "draw_figure"],
-    "src/ggdln/theory/gp.py": AFTER_GATES,
-    "src/ggdln/theory/regression.py": AFTER_GATES,
+    "workflow/scripts/collect_figure.py": FIGURE,
+    "src/ggdln/theory/gp.py": ["solve_gp", *FIGURE],
+    "src/ggdln/theory/saddle.py": ["solve_theory", *FIGURE],
+    "src/ggdln/dynamics/ensemble.py": ["average_runs", "sample_chains", *FIGURE],
+    "src/ggdln/dynamics/flow.py": ["train_networks", "average_runs", *FIGURE],
+    "src/ggdln/dynamics/gibbs.py": ["sample_chains", *FIGURE],
     "src/ggdln/gates.py": ["fit_gates", *AFTER_GATES],
     "src/ggdln/tasks/teachers.py": RULES,
     "src/ggdln/store.py": RULES,
@@ -144,7 +152,7 @@ EDITS = {
 @pytest.mark.parametrize("file", EDITS)
 def test_an_edit_reruns_what_depends_on_it(edited, file):
     append(edited / file, "\n" if file.endswith(".md") else "\n# edited\n")
-    assert set(planned(edited, *QUICK)) == set(EDITS[file])
+    assert set(planned(edited, *QUICK, "--", *TARGETS)) == set(EDITS[file])
 
 
 def test_a_fresh_checkout_reruns_nothing(edited):
@@ -152,7 +160,7 @@ def test_a_fresh_checkout_reruns_nothing(edited):
         if path.suffix in (".py", ".smk", ".yaml") and ".snakemake" not in path.parts:
             path.unlink()
     subprocess.run(["git", "checkout", "-q", "."], cwd=edited, check=True)
-    assert planned(edited, *QUICK) == {}
+    assert planned(edited, *QUICK, "--", *TARGETS) == {}
 
 
 def rewrite(path, old, new):
@@ -161,14 +169,19 @@ def rewrite(path, old, new):
     path.write_text(text.replace(old, new))
 
 
+GP_ONLY = ["solve_gp", *FIGURE]
 PARAMETERS = {
     # name: (file, old, new, rules that run again, figures they belong to)
     "prior": ("config/config.yaml", "gates: {b: 0.0}\n      network: {sigma: 1.0}", "gates: {b: 0.0}\n      network: {sigma: 2.0}",
-              AFTER_GATES, ["fig1"]),
-    "threshold": ("config/config.yaml", "gates: {b: 0.0}\n", "gates: {b: 0.5}\n", ["fit_gates", *AFTER_GATES], ["fig1"]),
-    "task": ("config/config.yaml", "noise: 0.005", "noise: 0.01", RULES, ["figS5"]),
+              GP_ONLY, ["fig1"]),
+    "threshold": ("config/config.yaml", "gates: {b: 0.0}\n      network: {sigma: 1.0}", "gates: {b: 0.5}\n      network: {sigma: 1.0}",
+                  ["fit_gates", *GP_ONLY], ["fig1"]),
+    "task": ("config/config.yaml", "noise: 0.005", "noise: 0.01", ["prepare_task", "fit_gates", *GP_ONLY], ["figS5"]),
+    "runs": ("config/quick.yaml", "reduced:\n      task: {P: 100, P_t: 100, N_T: 100}\n      sweep: {network.N: [25, 200, 3200]}\n      methods: {gd: {runs: 3",
+             "reduced:\n      task: {P: 100, P_t: 100, N_T: 100}\n      sweep: {network.N: [25, 200, 3200]}\n      methods: {gd: {runs: 13",
+             ["train_networks", "average_runs", *FIGURE], ["fig2"]),
     "layout": ("config/figures.yaml", "size: [9.0, 2.5]", "size: [9.0, 3.0]", ["draw_figure"], ["figS5"]),
-    "seed": ("config/config.yaml", "seed: 2022", "seed: 2023", RULES, ["fig1", "figS5"]),
+    "seed": ("config/config.yaml", "seed: 2022", "seed: 2023", RULES, ["fig1", "fig2", "figS2", "figS5"]),
 }  # fmt: skip
 
 
@@ -176,14 +189,14 @@ PARAMETERS = {
 def test_a_parameter_reruns_its_figure_only(edited, name):
     file, old, new, rules, shown = PARAMETERS[name]
     rewrite(edited / file, old, new)
-    plan = planned(edited, *QUICK)
+    plan = planned(edited, *QUICK, "--", *TARGETS)
     assert set(plan) == set(rules)
     assert {path for path in plan["draw_figure"] if path.endswith(".pdf")} == {f"figures/quick/{f}.pdf" for f in shown}
 
 
 def test_more_draws_keep_finished_batches(edited):
     rewrite(edited / "config/quick.yaml", "40]}\n      draws: 3", "40]}\n      draws: 5")
-    plan = planned(edited, *QUICK)
+    plan = planned(edited, *QUICK, "--", *TARGETS)
     assert {Path(path).stem.split("_points")[0] for path in plan["solve_gp"]} == {"draws_3-5"}
 
 
@@ -193,10 +206,10 @@ def contents(folder, figure):
 
 def test_numbers_do_not_depend_on_cores_order_or_batching(project, root, tmp_path):
     copy_project(root, tmp_path)
-    rewrite(tmp_path / "config/quick.yaml", "batch: {draws: 3, points: 40}", "batch: {draws: 1, points: 7}")
-    result = snakemake(tmp_path, *QUICK, "--cores", "1")
+    rewrite(tmp_path / "config/quick.yaml", "batch: {draws: 3, points: 40, runs: 10}", "batch: {draws: 2, points: 9, runs: 2}")
+    result = snakemake(tmp_path, *QUICK, "--cores", "1", "--", *TARGETS)
     assert result.returncode == 0, result.stdout + result.stderr
-    for figure in figures(root):
+    for figure in ("fig1", "fig2", "figS2", "figS5"):
         assert contents(tmp_path, figure) == contents(project, figure)
 
 
@@ -205,7 +218,7 @@ def test_drawing_twice_gives_the_same_bytes(project, root):
         return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in (project / "figures/quick").iterdir()}
 
     before = sums()
-    result = snakemake(project, *QUICK, "--forcerun", "draw_figure")
+    result = snakemake(project, *QUICK, "--forcerun", "draw_figure", "--", *TARGETS)
     assert result.returncode == 0, result.stdout + result.stderr
     assert sums() == before
 

@@ -35,6 +35,7 @@ class Config:
     run: str
     seed: int
     digits: dict
+    machine: dict
     experiments: dict
     figures: dict
 
@@ -68,7 +69,7 @@ def read_config(raw, schema):
         problems = _figure_problems(raw["figures"], experiments)
     if problems:
         raise _error(problems)
-    return Config(raw["run"], raw["seed"], raw["digits"], experiments, raw["figures"])
+    return Config(raw["run"], raw["seed"], raw["digits"], raw["machine"], experiments, raw["figures"])
 
 
 def join(sections):
@@ -157,6 +158,7 @@ def _experiment(name, sections, raw, schema):
         seed=raw["seed"],
         draws_per_job=batch["draws"],
         points_per_job=batch["points"],
+        runs_per_job=batch["runs"],
     )
 
 
@@ -216,6 +218,11 @@ def _semantic_problems(where, values, digits):
     if "kernel_profile" not in values["observables"]:
         need(kind != "angles", "task.kind", kind, "a task with labels, for observables other than kernel_profile")
         need(values["network"]["L"] >= 1, "network.L", values["network"]["L"], "at least 1 for a network that learns")
+    for name, settings in values["methods"].items():
+        draws, most = settings.get("draws", 1), values["draws"]
+        need(draws <= most, f"methods.{name}.draws", draws, f"at most the draws of the experiment, {most}")
+        if name in ("langevin", "posterior"):
+            need(values["network"]["T"] > 0, "network.T", values["network"]["T"], f"a temperature above 0, for {name}")
     if set(values["methods"]) != {"gp"}:
         need("N" in values["network"], "network.N", None, "a width, for methods other than gp")
         need(kind != "angles", "task.kind", kind, "a task with labels, for methods other than gp")

@@ -10,7 +10,7 @@ same, so experiments share what they have in common.
 """
 
 import itertools
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 import xarray as xr
@@ -18,7 +18,7 @@ import xarray as xr
 from ggdln.identity import identifier
 
 OUTER, INNER = ("task", "gates"), ("network",)
-IGNORED = {"gp": ("N",)}
+IGNORED = {"gp": ("N",), "gd": ("T",), "relu": ("L", "T")}
 """Network parameters on which a method doesn't depend; an axis over one of them is dropped for that method."""
 
 
@@ -84,6 +84,10 @@ class Curve:
             for p in range(0, n_points, points_per_job)
         ]
 
+    def of_runs(self):
+        """The curve whose single runs this one averages: how many runs there are doesn't matter to any of them."""
+        return replace(self, settings={key: value for key, value in self.settings.items() if key != "runs"})
+
     def _axes(self, sections):
         return {name: values for name, values in self.sweep.items() if name.split(".")[0] in sections}
 
@@ -101,7 +105,10 @@ class Curve:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One task, gates and network with their sweep. `methods` maps each method to its settings."""
+    """One task, gates and network with their sweep.
+
+    `methods` maps each method to its settings, where "draws" may be fewer than those of the experiment.
+    """
 
     name: str
     task: dict
@@ -114,40 +121,48 @@ class Experiment:
     seed: int
     draws_per_job: int
     points_per_job: int
+    runs_per_job: int = 1
 
     def curve(self, method):
         ignored = IGNORED.get(method, ())
+        gated = method != "relu"
+
+        def matters(axis):
+            section, key = axis.split(".")
+            return key not in ignored and (gated or section != "gates")
+
         return Curve(
             method=method,
             task=self.task,
-            gates=self.gates,
+            gates=self.gates if gated else {"kind": "open", "M": 1},
             network={key: value for key, value in self.network.items() if key not in ignored},
-            sweep={name: values for name, values in self.sweep.items() if name.split(".")[1] not in ignored},
+            sweep={axis: values for axis, values in self.sweep.items() if matters(axis)},
             observables=tuple(self.observables),
             seed=self.seed,
-            settings=self.methods[method],
+            settings={key: value for key, value in self.methods[method].items() if key != "draws"},
         )
 
     def curves(self):
         return [self.curve(method) for method in self.methods]
 
     def chunks(self, curve):
-        return curve.chunks(self.draws, draws_per_job=self.draws_per_job, points_per_job=self.points_per_job)
+        draws = self.methods[curve.method].get("draws", self.draws)
+        return curve.chunks(draws, draws_per_job=self.draws_per_job, points_per_job=self.points_per_job)
 
 
 def run_chunk(curve, chunk, task_of, gates_of, measure, report=None):
     """Apply `measure` to every draw and outer point of a chunk.
 
-    task_of(draw, point) and gates_of(draw, point) give the `Task` and the `Gates`; measure(curve, task, gates) returns one
-    dict of DataArrays or numbers for each inner point. Returns a dataset over (draw, point), point counting all points of
-    the curve. `report` is called with a line of progress after each draw and outer point.
+    task_of(draw, point) and gates_of(draw, point) give the `Task` and the `Gates`; measure(curve, task, gates, draw, point)
+    returns one dict of DataArrays or numbers for each inner point. Returns a dataset over (draw, point), point counting all
+    points of the curve. `report` is called with a line of progress after each draw and outer point.
     """
     n_inner = len(curve.inner_points())
     rows, total = [], len(chunk.draws) * len(chunk.points)
     for draw in chunk.draws:
         row = []
         for point in chunk.points:
-            results = measure(curve, task_of(draw, point), gates_of(draw, point))
+            results = measure(curve, task_of(draw, point), gates_of(draw, point), draw, point)
             row += [
                 xr.Dataset(values).expand_dims(draw=[draw], point=[point * n_inner + i]) for i, values in enumerate(results)
             ]

@@ -13,7 +13,7 @@ from scipy.special import softmax
 from ggdln import seeds
 from ggdln.errors import InputError
 
-KINDS = ("random", "local", "soft_kmeans", "top_down")
+KINDS = ("random", "local", "soft_kmeans", "top_down", "open")
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,18 @@ def fit_gates(spec, x, *, seed, draw=0, task=None):
     kind, M = spec.pop("kind", None), spec.pop("M", None)
     if kind not in KINDS:
         raise InputError(f"gates kind: got {kind!r}, accepted: {', '.join(KINDS)}")
-    make = {"random": _random, "local": _local, "soft_kmeans": _soft_kmeans, "top_down": _top_down}[kind]
+    make = {"open": _open, "random": _random, "local": _local, "soft_kmeans": _soft_kmeans, "top_down": _top_down}[kind]
     return make(M=M, x=np.asarray(x, dtype=np.float64), task=task, seed=seed, draw=draw, **spec)
 
 
 def _random(*, M, x, task, seed, draw, b=0.0):
     V = seeds.rng(seed, "random", "gates", draw).standard_normal((M, x.shape[1]))
     return Gates("random", V, b=b)
+
+
+def _open(*, M, x, task, seed, draw):
+    """Gates that are always open; with M = 1 the network is linear."""
+    return Gates("open", np.zeros((M, x.shape[1])), b=-1.0)
 
 
 def _local(*, M, x, task, seed, draw, subsets, b=0.0):

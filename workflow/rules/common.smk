@@ -22,10 +22,12 @@ try:
 except ConfigError as error:
     sys.exit(str(error))
 
-CURVES, GATINGS, TASKS = {}, {}, {}
+CURVES, GATINGS, TASKS, RUNS_PER_JOB = {}, {}, {}, {}
 for experiment in CONFIG.experiments.values():
     for curve in experiment.curves():
         CURVES[curve.id] = curve
+        CURVES[curve.of_runs().id] = curve.of_runs()
+        RUNS_PER_JOB[curve.id] = experiment.runs_per_job
         GATINGS[curve.gating_id] = curve
         for point in curve.outer_points():
             TASKS[task_id(point["task"], curve.seed)] = point["task"]
@@ -39,6 +41,7 @@ wildcard_constraints:
     curve="[a-z_]+-[0-9a-f]{10}",
     draws="[0-9]+-[0-9]+",
     points="[0-9]+-[0-9]+",
+    runs="[0-9]+-[0-9]+",
 
 
 RUN = f"{CONFIG.run}/" if CONFIG.run else ""
@@ -48,6 +51,7 @@ FIGURE_DATA = f"results/{RUN}{{figure}}.nc"
 TASK_FILE = "results/data/{task}/draws_{draws}.nc"
 GATES_FILE = "results/gates/{gating}/draws_{draws}_points_{points}.nc"
 CURVE_FILE = "results/{method}/{curve}/draws_{draws}_points_{points}.nc"
+RUNS_FILE = "results/runs/{curve}/draws_{draws}_points_{points}_runs_{runs}.nc"
 
 
 def span(first, last):
@@ -81,6 +85,14 @@ def curve_inputs(wildcards):
         "tasks": task_files(curve, chunk_of(wildcards)),
         "gates": GATES_FILE.format(gating=curve.gating_id, draws=wildcards.draws, points=wildcards.points),
     }
+
+
+def run_files(wildcards):
+    """The blocks of runs that a curve averages."""
+    curve = CURVES[wildcards.curve]
+    total, block = curve.settings["runs"], RUNS_PER_JOB[wildcards.curve]
+    blocks = [span(first, min(first + block, total)) for first in range(0, total, block)]
+    return expand(RUNS_FILE, curve=curve.of_runs().id, draws=wildcards.draws, points=wildcards.points, runs=blocks)
 
 
 def curve_files(figure):

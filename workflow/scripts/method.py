@@ -1,5 +1,9 @@
 """How a method is applied to the draws and points of a job."""
 
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+
 from job import provenance, read_tasks
 
 from ggdln import store
@@ -16,3 +20,11 @@ def run_method(snakemake, measure, log):
     log(f"{curve}")
     result = run_chunk(curve, chunk, task_of, lambda draw, point: unpack_gates(gates, draw, point), measure, log)
     store.write(result, snakemake.output[0], provenance=provenance(snakemake, seed=curve.seed, data_source=source))
+
+
+@contextmanager
+def resumable(snakemake):
+    """A folder for the state of a job, outside its outputs; it goes when the job has written them."""
+    folder = Path("results/state", *Path(snakemake.output[0]).with_suffix("").parts[1:])
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)

@@ -30,9 +30,7 @@ def ensemble_statistics(predictions, y_test, *, use=None):
     if predictions.ndim == 2:
         predictions = predictions[:, None]
     if predictions.ndim != 3:
-        raise InputError(
-            f"predictions: expected (run, test) or (chain, draw, test), got {predictions.ndim} dimension(s)"
-        )
+        raise InputError(f"predictions: expected (run, test) or (chain, draw, test), got {predictions.ndim} dimension(s)")
     total = len(predictions)
     if use is not None:
         use = np.asarray(use)
@@ -45,9 +43,7 @@ def ensemble_statistics(predictions, y_test, *, use=None):
         raise InputError(f"y_test: {len(y_test)} labels for {predictions.shape[2]} test predictions")
     count = len(predictions)
     if count < 2:
-        raise InputError(
-            f"predictions: {count} run(s) or chain(s); at least 2 independent ones are needed for a variance"
-        )
+        raise InputError(f"predictions: {count} run(s) or chain(s); at least 2 independent ones are needed for a variance")
 
     means = predictions.mean(1)
     squares = np.square(predictions - y_test).mean(1)
@@ -56,9 +52,7 @@ def ensemble_statistics(predictions, y_test, *, use=None):
     if count > 2:
         sums = means.sum(0), np.square(means).sum(0), squares.sum(0), wrong.sum(0)
         parts = zip(means, np.square(means), squares, wrong, strict=True)
-        left = np.array(
-            [_statistics(*(s - p for s, p in zip(sums, part, strict=True)), count - 1, y_test) for part in parts]
-        )
+        left = np.array([_statistics(*(s - p for s, p in zip(sums, part, strict=True)), count - 1, y_test) for part in parts])
         errors = np.sqrt((count - 1) / count * np.square(left - left.mean(0)).sum(0))
         full[3] = np.clip(count * full[3] - (count - 1) * left[:, 3].mean(), 0, 1)
     else:

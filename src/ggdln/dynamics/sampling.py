@@ -88,9 +88,7 @@ def draw_chains(
     total = warmup + draws * thin
     begin = 0 if saved is None else int(saved["chain"])
     sweep = 0 if saved is None else int(saved["sweep"])
-    report = Progress(
-        label, "sweeps", chains * total, progress, done=begin * total + sweep * min(group, chains - begin)
-    )
+    report = Progress(label, "sweeps", chains * total, progress, done=begin * total + sweep * min(group, chains - begin))
 
     while begin < chains:
         members = range(begin, min(begin + group, chains))
@@ -110,9 +108,7 @@ def draw_chains(
             if kept >= 1 and not rest:
                 overlap = to_numpy(network.readout_statistics(chain.weights))
                 results["prediction"][rows, kept - 1] = to_numpy(test_network.predict(chain.weights))
-                results["train_mse"][rows, kept - 1] = to_numpy(
-                    (network.predict(chain.weights) - labels).square().mean(-1)
-                )
+                results["train_mse"][rows, kept - 1] = to_numpy((network.predict(chain.weights) - labels).square().mean(-1))
                 results["U_trace"][rows, kept - 1] = np.trace(overlap, axis1=1, axis2=2)
                 results["U"][rows] += overlap / draws
             report.update(begin * total + sweep * len(members))
@@ -122,9 +118,7 @@ def draw_chains(
                 store.save(results | state | place)
         begin, sweep = members.stop, 0
     store.save(results | dict(chain=np.array(begin), sweep=np.array(0)))
-    attributes = dict(
-        width=width, depth=depth, sigma=sigma, temperature=temperature, warmup=warmup, thin=thin, seed=seed
-    )
+    attributes = dict(width=width, depth=depth, sigma=sigma, temperature=temperature, warmup=warmup, thin=thin, seed=seed)
     return _dataset(results, first_chain, attributes | options)
 
 

@@ -16,11 +16,10 @@ from ggdln.dynamics.device import choose_device, choose_dtype, group_size, to_nu
 from ggdln.dynamics.flow import Flow
 from ggdln.dynamics.network import GatedNetwork, ReluNetwork
 from ggdln.dynamics.progress import Progress
+from ggdln.dynamics.status import CONVERGED, DIVERGED, FLOOR, STATUS, UNFINISHED
 from ggdln.errors import InputError
 from ggdln.kernels import gp_kernel
 
-CONVERGED, FLOOR, DIVERGED, UNFINISHED = range(4)
-STATUS = ("converged", "floor", "diverged", "unfinished")
 EXPLODED = 1e6
 
 

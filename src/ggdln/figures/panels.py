@@ -20,7 +20,7 @@ def curves(ax, panel, data, experiments):
     ax.set(xscale=panel["xscale"], yscale=panel["yscale"])
     for series in panel["series"]:
         name, method, hue = series["experiment"], series["method"], series.get("hue")
-        values = data[f"{name}/{method}"][quantity].sel(series["select"])
+        values = data[f"{name}/{method}"][quantity].sel(series["select"]).isel(draw=slice(series.get("draws")))
         look = dict(style.METHODS[method])
         look["label"] = series.get("name", look["label"])
         if "colour" in series:
@@ -33,8 +33,8 @@ def curves(ax, panel, data, experiments):
                 _line(
                     ax, panel, values.sel({hue: value}), x, {"linestyle": "-", "marker": ".", "color": colour, "label": label}
                 )
-        if panel["capacity"]:
-            _capacity_lines(ax, experiments[name]["task"], values[hue].values if hue == "L" else [1])
+    if panel["capacity"]:
+        _capacity_lines(ax, experiments[name], values[hue].values if hue == "L" else None)
     if panel["xscale"] == "log":
         ax.xaxis.set_major_formatter(lambda v, _: f"{v:g}")
         ax.xaxis.set_minor_formatter(NullFormatter())
@@ -52,14 +52,16 @@ def _limits(ax, panel):
 
 
 def _line(ax, panel, values, x, look):
+    """A line with a band, dots with error bars, or a level where the quantity doesn't depend on x."""
     centre, low, high = SUMMARIES[panel["summary"]](values)
-    if x in centre.dims:
-        ax.plot(centre[x], centre, markersize=3, **look)
+    if x not in centre.dims:
+        ax.axhline(centre, **look)
+        ax.axhspan(low, high, color=look["color"], alpha=0.12, linewidth=0)
+    elif look["linestyle"]:
+        ax.plot(centre[x], centre, **look)
         ax.fill_between(centre[x], low, high, color=look["color"], alpha=0.2, linewidth=0)
-        return
-    # The quantity doesn't depend on this axis: the infinite-width limit on an axis of widths.
-    ax.axhline(centre, **look)
-    ax.axhspan(low, high, color=look["color"], alpha=0.12, linewidth=0)
+    else:
+        ax.errorbar(centre[x], centre, yerr=(centre - low, high - centre), elinewidth=0.8, capsize=0, **look)
 
 
 def densities(ax, panel, data, experiments):
@@ -148,17 +150,24 @@ def median_and_half(values):
 SUMMARIES = {"mean": mean_and_error, "median": median_and_half}
 
 
-def _capacity_lines(ax, task, depths):
-    """Dashed where P reaches the capacity of generic gates; dotted for 0/1 gates where that is another number."""
-    ax.plot([], [], color=style.INK, linestyle="--", linewidth=0.8, label="capacity")
-    ax.plot([], [], color=style.INK, linestyle=":", linewidth=1.0, label="for 0/1 gates")
-    for depth, colour in zip(depths, style.HUES, strict=False):
-        depth = int(depth)
-        M = gates_at_capacity(task["N0"], task["P"], depth)
+def _capacity_lines(ax, experiment, depths):
+    """Dashed where P reaches the capacity of generic gates; dotted for 0/1 gates where that is another number.
+
+    One line for each of `depths` in the colours of the curves, or one for the depth of the experiment.
+    """
+    N0, P = experiment["task"]["N0"], experiment["task"]["P"]
+    colours = (style.INK,) if depths is None else style.HUES
+    fewer = False
+    for depth, colour in zip([experiment["network"]["L"]] if depths is None else depths, colours, strict=False):
+        M = gates_at_capacity(N0, P, int(depth))
         ax.axvline(M, color=colour, linestyle="--", linewidth=0.8, zorder=0)
-        if not np.isclose(capacity(task["N0"], M, depth, binary=True), task["P"]):
-            M = gates_at_capacity(task["N0"], task["P"], depth, binary=True)
+        if not np.isclose(capacity(N0, M, int(depth), binary=True), P):
+            fewer = True
+            M = gates_at_capacity(N0, P, int(depth), binary=True)
             ax.axvline(M, color=colour, linestyle=":", linewidth=1.0, zorder=0)
+    ax.plot([], [], color=style.INK, linestyle="--", linewidth=0.8, label="capacity")
+    if fewer:
+        ax.plot([], [], color=style.INK, linestyle=":", linewidth=1.0, label="for 0/1 gates")
 
 
 KINDS = {

@@ -35,6 +35,10 @@ HUES = (BLUE, ORANGE, TEAL, RED, INK, GREY)
 METHODS = {
     "theory": {"color": INK, "linestyle": "-", "marker": "", "label": "theory"},
     "gp": {"color": BLUE, "linestyle": "--", "marker": "", "label": "infinite width"},
+    "gd": {"color": ORANGE, "linestyle": "", "marker": "o", "label": "gradient descent"},
+    "langevin": {"color": BLUE, "linestyle": "", "marker": "o", "label": "Langevin"},
+    "posterior": {"color": TEAL, "linestyle": "", "marker": "s", "markerfacecolor": "white", "label": "exact posterior"},
+    "relu": {"color": INK, "linestyle": "--", "marker": "", "label": "ReLU network"},
 }
 """One look for each method, the same in all figures: lines for theory, markers for simulations."""
 

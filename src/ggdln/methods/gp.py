@@ -10,7 +10,7 @@ MEASURED = ("predictor", "kernel_shape")
 """Observables of the limit; the others are about the order parameters, which are trivial there."""
 
 
-def measure(curve, task, gates):
+def measure(curve, task, gates, draw, point):
     """Predictor statistics and the shape of the kernel at each depth and prior."""
     g, g_test = gates(task.x, task.task), gates(task.x_test, task.task_test)
     return [_measure(curve, task, g, g_test, network) for network in curve.inner_points()]

@@ -6,7 +6,7 @@ from ggdln.observables import block_ratio, observe
 from ggdln.theory.solution import solve_sweep
 
 
-def measure(curve, task, gates):
+def measure(curve, task, gates, draw, point):
     """Observables at each width, depth and prior; sweeps of width or prior follow the saddle point from point to point."""
     g, g_test = gates(task.x, task.task), gates(task.x_test, task.task_test)
     networks = curve.inner_points()

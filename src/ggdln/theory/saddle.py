@@ -256,8 +256,10 @@ class Curvature:
         random = solve_triangular(factor, signs, lower=True, trans="T", overwrite_b=True, check_finite=False)
         self.vectors = np.asfortranarray(np.column_stack([state.data.weights, random]))
         self.signs = np.r_[1.0, np.full(probes, -0.5 / probes)]
-        # The Hessian of the prior term alone, a diagonal in this gauge, has the right scale for all of it.
-        self.preconditioner = [problem.width / 4 * (v[:, None] + v) for v in state.scales]
+        # The prior term alone has the diagonal N (v_i + v_j) / 4. With several layers that is right for all changes that
+        # cancel between layers. With one layer the force N (1 - v) at the saddle point reduces it to N / 2.
+        scales = state.scales if len(state.scales) > 1 else [np.ones_like(state.scales[0])]
+        self.preconditioner = [problem.width / 4 * (v[:, None] + v) for v in scales]
 
     def data_product(self, dv):
         """Change of dH/dV_L under the change dv of V_L."""
@@ -346,7 +348,7 @@ def minimise(problem, layers, *, tolerance, limit, seed=0):
         curvature = Curvature(problem, state, PROBES, rng)
         gradient = [g / 2 for g in state.gradient]
         # Far from the minimum the model is rough, and solving it well would be wasted.
-        accuracy = 0.02 if state.residual < 1e-2 else 0.1
+        accuracy = 0.02 if state.residual < 1e-2 else 0.3
         step, predicted, norm, edge = model_step(curvature, gradient, radius, accuracy, limit=60)
         del curvature
         # Below this the difference of two values of H is rounding, and the residual decides.

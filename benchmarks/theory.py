@@ -301,9 +301,7 @@ def growth(report, pool, quick):
     for name, cases in (("P", [(p, 50) for p in counts]), ("M", [(counts[1], m) for m in gates])):
         result[name] = []
         for count, gate in cases:
-            seconds, solution = timed(
-                solve, *permuted_task(pool, count, gate, -1.0), 200.0, sigma=0.2, temperature=1e-3
-            )
+            seconds, solution = timed(solve, *permuted_task(pool, count, gate, -1.0), 200.0, sigma=0.2, temperature=1e-3)
             result[name].append((count if name == "P" else gate, seconds))
             report.row(count, gate, f"{seconds:.2f}", solution.evaluations)
     slopes = {name: exponent(*zip(*points, strict=True)) for name, points in result.items()}

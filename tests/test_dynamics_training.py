@@ -166,7 +166,8 @@ def test_a_network_too_narrow_for_the_labels_is_unfinished():
     """One hidden unit is a product a_m W_j of rank one: the flow rests above its target and says so."""
     result = train_ensemble(*task(), width=1, runs=2, seed=0, max_steps=120)
     assert result.floor == 0
-    assert (result.status == UNFINISHED).all() and (result.train_mse > 0.01).all()
+    assert (result.status == UNFINISHED).all()
+    assert (result.train_mse > 0.01).all()
 
 
 def test_relu_flow_agrees_with_small_step_descent():

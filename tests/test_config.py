@@ -79,7 +79,9 @@ def test_the_paper_configuration_is_valid(raw, schema):
     assert capacity.task["P"] == 2100
     assert capacity.task["N_T"] == 3000
     assert capacity.network["T"] == 0.0  # a default
-    assert config.experiments_of("fig1") == ["capacity"]
+    assert [experiment.name for experiment in config.experiments_of("fig1")] == ["capacity"]
+    # A figure that doesn't show a method doesn't wait for it.
+    assert {name for experiment in config.experiments_of("fig3") for name in experiment.methods} == {"theory", "gp"}
 
 
 @pytest.mark.parametrize("case", BAD)

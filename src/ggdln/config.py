@@ -9,7 +9,7 @@ import copy
 import difflib
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jsonschema import Draft202012Validator
 
@@ -40,13 +40,19 @@ class Config:
     figures: dict
 
     def experiments_of(self, figure):
-        """Names of the experiments that a figure shows, in the order of its panels."""
-        panels = self.figures[figure]["panels"].values()
-        return list(dict.fromkeys(series["experiment"] for panel in panels for series in shown_series(panel)))
+        """The experiments that a figure shows, each with the methods that are shown, in the order of its panels."""
+        shown = {}
+        for panel in self.figures[figure]["panels"].values():
+            for series in shown_series(panel):
+                shown.setdefault(series["experiment"], []).append(series["method"])
+        return [
+            replace(experiment, methods={m: experiment.methods[m] for m in dict.fromkeys(methods)})
+            for experiment, methods in ((self.experiments[name], methods) for name, methods in shown.items())
+        ]
 
 
 def shown_series(panel):
-    """What a panel shows: mappings with an experiment, and where it matters a method, a hue and a selection."""
+    """What a panel shows: mappings with an experiment, a method, and where it matters a hue and a selection."""
     return panel.get("series", [panel] if "experiment" in panel else [])
 
 
@@ -257,7 +263,7 @@ def _series_problems(key, panel, series, experiments):
         if axis is not None and axis not in axes:
             problems.append(f"{key}.{role} = {axis!r}; accepted: an axis of the sweep of {name}, {', '.join(axes) or 'none'}")
     methods = experiments[name].methods
-    if series.get("method") not in (None, *methods):
+    if series["method"] not in methods:
         problems.append(f"{key}.method = {series['method']!r}; accepted: a method of {name}, {', '.join(methods)}")
     for axis, value in series.get("select", {}).items():
         if value not in axes.get(axis, ()):

@@ -98,8 +98,7 @@ def run_files(wildcards):
 def curve_files(figure):
     """The files with the curves that a figure shows."""
     files = []
-    for name in CONFIG.experiments_of(figure):
-        experiment = CONFIG.experiments[name]
+    for experiment in CONFIG.experiments_of(figure):
         for curve in experiment.curves():
             for chunk in experiment.chunks(curve):
                 draws = span(chunk.first_draw, chunk.last_draw)
@@ -114,7 +113,7 @@ def figure_files():
 
 def shown_experiments(figure):
     """Parameters of the experiments of a figure."""
-    return {name: asdict(CONFIG.experiments[name]) for name in CONFIG.experiments_of(figure)}
+    return {experiment.name: asdict(experiment) for experiment in CONFIG.experiments_of(figure)}
 
 
 onsuccess:

@@ -111,7 +111,7 @@ def kernel_profile(ax, panel, data, experiments):
     """Normalized kernel against the angle between inputs, one line a depth, lighter for larger depth."""
     from ggdln.kernels import arc_cosine_limit
 
-    values = data[f"{panel['experiment']}/gp"].kernel_profile
+    values = data[f"{panel['experiment']}/{panel['method']}"].kernel_profile
     depths = values.L.values
     for depth, colour in zip(depths, style.shades(len(depths)), strict=True):
         label = f"$L = {depth}$" if depth in (depths[0], depths[len(depths) // 2], depths[-1]) else None

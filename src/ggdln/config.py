@@ -131,7 +131,12 @@ def _experiment(name, sections, raw, schema):
         first[section][key] = points[0]
     experiment_schema = schema["$defs"]["experiment"]
     found = _violations(first, experiment_schema, schema, where, sections)
-    problems += [text for text in found if not any(text.startswith(f"{where}.{axis} =") for axis in sweep)]
+    # The value of an axis is named below, by its place in the sweep.
+    problems += [
+        text
+        for text in found
+        if not any(text.startswith(f"{where}.{axis} = {_short(values[0])};") for axis, values in sweep.items())
+    ]
     if problems:
         raise _error(problems)
     for axis, points in sweep.items():
@@ -276,11 +281,11 @@ def _violations(value, node, schema, where="", sections=None):
     resolved = {"$schema": schema["$schema"], "$defs": schema["$defs"]} | {k: v for k, v in node.items() if k != "$defs"}
     lines = []
     for error in sorted(Draft202012Validator(resolved).iter_errors(value), key=lambda e: list(map(str, e.absolute_path))):
-        lines += _explain(error, where, sections)
+        lines += _explain(error, where, sections, schema)
     return list(dict.fromkeys(lines))
 
 
-def _explain(error, where, sections):
+def _explain(error, where, sections, schema):
     path = list(error.absolute_path)
     key = _key(where, path)
     if sections:
@@ -296,7 +301,8 @@ def _explain(error, where, sections):
         ]
     if error.validator == "required":
         missing = [k for k in error.validator_value if k not in error.instance]
-        return [f"{_key(where, [*path, k])} is missing; accepted: {_accepted(error.schema['properties'][k])}" for k in missing]
+        accepted = {k: _accepted(_deref(error.schema.get("properties", {}).get(k, {}), schema)) for k in missing}
+        return [f"{_key(where, [*path, k])} is missing; accepted: {accepted[k]}" for k in missing]
     if "propertyNames" in error.absolute_schema_path:
         return [f"{key}: the name {error.instance!r} is not possible; accepted: names that match {error.validator_value}"]
     near = _near(error.instance, error.validator_value) if error.validator == "enum" else ""

@@ -1,6 +1,7 @@
 # make figures          all figures at the paper's sizes      make figures/fig1.pdf   one of them
 # make quick            all figures at a reduced size         make test               all tests
 # make docs             what the documentation generates      make setup              the environment alone, in .venv
+# make bench            benchmarks, into docs/benchmarks
 #
 # CORES=4 limits the cores; PYTHON=python3.12 chooses the Python that .venv is made from.
 
@@ -9,7 +10,7 @@ CORES ?= all
 VENV := .venv
 SNAKEMAKE = export PATH="$(CURDIR)/$(VENV)/bin:$$PATH"; if [ -t 1 ]; then logger="--logger rich"; fi; snakemake $$logger --cores $(CORES)
 
-.PHONY: setup figures quick test docs clean FORCE
+.PHONY: setup figures quick test docs bench clean FORCE
 .DEFAULT_GOAL := figures
 
 setup: $(VENV)/ready
@@ -33,10 +34,14 @@ quick: setup
 test: setup
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/pytest -n 2 --dist loadgroup
+	OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 2 --dist loadgroup
 
 docs: setup
 	$(VENV)/bin/python docs/generate.py
+
+bench: setup
+	$(VENV)/bin/python benchmarks/theory.py
+	$(VENV)/bin/python benchmarks/dynamics.py
 
 clean:
 	rm -rf results figures/* logs .snakemake

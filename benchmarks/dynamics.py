@@ -118,9 +118,7 @@ def bench_training(quick):
     data = mnist_parity(size, size, gate_count)
     train_ensemble(*data, width=size, sigma=sigma, runs=1, seed=seed + 1)  # load the libraries before the clock starts
     if training_floor(*data[:3], depth=1) > 0:
-        raise SystemExit(
-            "the training set has inputs without an active gate, which plain descent would wait for in vain"
-        )
+        raise SystemExit("the training set has inputs without an active gate, which plain descent would wait for in vain")
     began = clock()
     flow = train_ensemble(*data, width=size, sigma=sigma, runs=flow_runs, seed=seed)
     flow_time = (clock() - began) / flow_runs
@@ -151,13 +149,9 @@ def bench_sampling(quick):
     rows = []
     sizes = dict(chains=4, draws=100 if quick else 250, warmup=50)
     rows.append(timed("exact sampler (this library)", sample_posterior, data, common | sizes))
-    sizes = (
-        dict(chains=8, draws=50, warmup=1000, thin=20) if quick else dict(chains=16, draws=250, warmup=2000, thin=20)
-    )
+    sizes = dict(chains=8, draws=50, warmup=1000, thin=20) if quick else dict(chains=16, draws=250, warmup=2000, thin=20)
     rows.append(timed("Langevin (this library)", langevin, data, common | sizes))
-    prediction, seconds = nuts(
-        *data, width, sigma, temperature, draws=30 if quick else 80, warmup=30 if quick else 80
-    )
+    prediction, seconds = nuts(*data, width, sigma, temperature, draws=30 if quick else 80, warmup=30 if quick else 80)
     rhat, ess = rhat_and_ess(prediction)
     rows.append(("NumPyro NUTS", prediction.shape[0] * prediction.shape[1], seconds, ess, rhat))
     title = f"task of Fig. 2c, P = {points}, N0 = 100, M = 50, N = {width}, sigma = {sigma}, T = {temperature:g}"

@@ -297,7 +297,7 @@ def growth(report, pool, quick):
     """How time grows with P and with M at L = 1."""
     counts, gates = ([200, 400, 600], [5, 10, 20]) if quick else ([500, 1000, 2000, 3000], [10, 20, 50, 100])
     result = {}
-    report.table("Growth (L = 1, b = -1, sigma = 0.2, N = 200)", ["P", "M", "s", "evaluations"])
+    report.table("Growth (L = 1, b = -1, sigma = 0.2, N = 200, T = 1e-3)", ["P", "M", "s", "evaluations"])
     for name, cases in (("P", [(p, 50) for p in counts]), ("M", [(counts[1], m) for m in gates])):
         result[name] = []
         for count, gate in cases:

@@ -137,7 +137,7 @@ def test_mean_of_a_linear_network_does_not_move_with_width():
 
 @pytest.mark.parametrize(("depth", "binary"), [(1, False), (3, True), (5, False)])
 def test_infinite_width_is_the_gp(depth, binary):
-    """width = inf: <f> = k K^-1 y, var = K(x, x) - k K^-1 k with K_GP; N = 1e8 is next to it."""
+    """width = inf: <f> = k K^-1 y, var = K(x, x) - k K^-1 k with K_GP, approached like 1/N."""
     sigma, temperature = 0.9, 0.01
     x, g, y, xt, gt = task(binary=binary)
     solution = solve(x, g, y, math.inf, depth, sigma, temperature)
@@ -151,9 +151,9 @@ def test_infinite_width_is_the_gp(depth, binary):
     np.testing.assert_allclose(var, variance, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(solution.kernel_diagonal(xt, gt), prior, rtol=1e-10)
     assert solution.hamiltonian == pytest.approx(y @ np.linalg.solve(k, y) / 2 + np.linalg.slogdet(k)[1] / 2, rel=1e-9)
-    wide = solve(x, g, y, 1e8, depth, sigma, temperature).predict(xt, gt)
-    np.testing.assert_allclose(wide[0], mean, rtol=1e-4, atol=1e-6)
-    assert np.abs(wide[0] - mean).max() > 0
+    near, far = (solve(x, g, y, width, depth, sigma, temperature).predict(xt, gt)[0] - mean for width in (1e6, 1e8))
+    np.testing.assert_allclose(100 * far, near, rtol=1e-2, atol=1e-2 * np.abs(near).max())
+    assert np.abs(near).max() > 0
 
 
 @pytest.mark.parametrize("basis", ["monomial", "subset", "span"])

@@ -34,7 +34,7 @@ from scipy.linalg import blas, lapack, solve_triangular
 
 from ggdln.errors import ConvergenceError, RankError
 
-# Random vectors in the model of the Hessian; from 5 to 40 of them the number of steps does not change.
+# Random vectors in the model of the Hessian; from 5 to 40 of them the number of steps hardly changed on digits.
 PROBES = 10
 
 
@@ -256,8 +256,8 @@ class Curvature:
         random = solve_triangular(factor, signs, lower=True, trans="T", overwrite_b=True, check_finite=False)
         self.vectors = np.asfortranarray(np.column_stack([state.data.weights, random]))
         self.signs = np.r_[1.0, np.full(probes, -0.5 / probes)]
-        # The prior term alone has the diagonal N (v_i + v_j) / 4. With several layers that is right for all changes that
-        # cancel between layers. With one layer the force N (1 - v) at the saddle point reduces it to N / 2.
+        # The prior term alone has the diagonal N (v_i + v_j) / 4; with one layer the force N (1 - v) at the saddle
+        # point brings it down to N / 2. Of v^0, v^1/2 and v these needed the fewest products, for L = 1 and for L = 12.
         scales = state.scales if len(state.scales) > 1 else [np.ones_like(state.scales[0])]
         self.preconditioner = [problem.width / 4 * (v[:, None] + v) for v in scales]
 

@@ -85,7 +85,7 @@ def matrix(ax, panel, data, experiments):
     values = data[f"{panel['experiment']}/{panel['method']}"][panel["quantity"]].isel(draw=0).sel(panel["select"])
     shown = np.abs(values) if panel["amplitude"] else values
     # A few large elements, such as the diagonal of a kernel, would leave the rest without colour.
-    limit = float(np.quantile(np.abs(shown), 0.99))
+    limit = float(np.quantile(np.abs(shown), panel["clip"]))
     positive = panel["amplitude"] or float(shown.min()) >= 0
     picture = ax.imshow(
         shown,

@@ -34,8 +34,9 @@ class Checkpoint:
         if self.path is None or not self.path.exists():
             return None
         try:
-            with np.load(self.path, allow_pickle=False) as file:
-                state = {name: file[name] for name in file.files}
+            # Opened here, since numpy leaves a file open that turns out to be truncated.
+            with open(self.path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+                state = {name: arrays[name] for name in arrays.files}
             key = str(state.pop("key"))
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
             self._ignore(f"cannot be read ({error})")

@@ -97,8 +97,9 @@ def matrix(ax, panel, data, experiments):
     side = len(shown)
     for i in range(1, panel["blocks"]):
         cut = i * side / panel["blocks"] - 0.5
-        ax.axhline(cut, color="white", linestyle="--", linewidth=0.8)
-        ax.axvline(cut, color="white", linestyle="--", linewidth=0.8)
+        look = {"color": "white" if positive else style.INK, "linestyle": "--", "linewidth": 0.8}
+        ax.axhline(cut, **look)
+        ax.axvline(cut, **look)
     names = style.AXES_OF.get(panel["quantity"], ("", ""))
     ax.set(ylabel=names[0], xlabel=names[1])
     ax.spines[["top", "right"]].set_visible(True)

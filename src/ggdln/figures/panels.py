@@ -82,10 +82,12 @@ def densities(ax, panel, data, experiments):
 
 def matrix(ax, panel, data, experiments):
     """A matrix of the first draw as a picture; dashed lines between blocks."""
-    values = data[f"{panel['experiment']}/{panel['method']}"][panel["quantity"]].isel(draw=0).sel(panel["select"])
+    every = data[f"{panel['experiment']}/{panel['method']}"][panel["quantity"]].isel(draw=0)
+    values = every.sel(panel["select"])
     shown = np.abs(values) if panel["amplitude"] else values
-    # A few large elements, such as the diagonal of a kernel, would leave the rest without colour.
-    limit = float(np.quantile(np.abs(shown), panel["clip"]))
+    # One scale for all points of the sweep, so that panels can be compared; a few large elements, such as the diagonal of a
+    # kernel, would leave the rest without colour.
+    limit = float(np.abs(every).quantile(panel["clip"], every.dims[-2:]).max())
     positive = panel["amplitude"] or float(shown.min()) >= 0
     picture = ax.imshow(
         shown,

@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 
 from ggdln.errors import ConvergenceError, InputError, RankError
 from ggdln.kernels import gp_kernel, gp_variance
-from ggdln.theory.saddle import Geometry, Problem, Whitened
+from ggdln.theory.saddle import Geometry, Problem, Recycler, Whitened
 from ggdln.theory.solution import Training, solve, solve_sweep
 from ggdln.theory.symmetric import Coordinates, GatePowers
 
@@ -360,6 +360,65 @@ def test_sweep_and_warm_start_find_the_same_minima():
     assert warm.hamiltonian == pytest.approx(solve(x, g, y, 5.5, 2, 0.3).hamiltonian, rel=1e-10)
     sigmas = solve_sweep(x, g, y, sigmas=[0.3, 0.6], width=20.0, depth=2)
     assert sigmas[0].hamiltonian == pytest.approx(single[3].hamiltonian, rel=1e-10)
+
+
+@pytest.mark.parametrize("size", [1e-6, 0.3, 3.0])
+def test_a_moved_order_parameter_knows_its_excess_and_eigenvalues(size):
+    """After many steps, small (same frame) or large (turned), excess = Z^T Z - 1 and logs are its eigenvalues."""
+    rng = np.random.default_rng(0)
+    layer = Whitened.multiple(1.2, 5)
+    begin = layer.frame
+    for _ in range(4):
+        x = rng.standard_normal((5, 5))
+        layer = layer.moved(size * (x + x.T) / np.abs(x + x.T).max())
+    product = layer.matrix.T @ layer.matrix
+    np.testing.assert_allclose(layer.excess, product - np.eye(5), atol=1e-13 * np.abs(product).max())
+    np.testing.assert_allclose(np.exp(layer.logs), np.linalg.eigvalsh(product), rtol=1e-9)
+    assert (layer.frame is begin) == (size < 0.5)
+
+
+def test_recycled_directions_precondition_as_bfgs():
+    """With all rows kept, the preconditioner is the BFGS update of the diagonal one, on symmetric matrices."""
+    rng = np.random.default_rng(0)
+    size, pairs = 4, 5
+    root = rng.standard_normal((size**2, size**2))
+    swap = np.eye(size**2).reshape(size, size, -1).transpose(1, 0, 2).reshape(size**2, -1)
+    symmetric = (np.eye(size**2) + swap) / 2
+    hessian = symmetric @ (root @ root.T + 5 * np.eye(size**2)) @ symmetric
+    diagonal = np.full(size**2, 3.0)
+    recycler = Recycler(size)
+    recycler.attend([Whitened.multiple(1.1, size)])
+    directions = [symmetric @ rng.standard_normal(size**2) for _ in range(pairs)]
+    images = [hessian @ p for p in directions]
+    expected = np.diag(1 / diagonal)
+    for start in (0, 2):  # two runs, as in two steps
+        chosen = slice(start, start + 2 if start == 0 else pairs)
+        recycler.keep(
+            directions[chosen], images[chosen], [p @ q for p, q in zip(directions[chosen], images[chosen], strict=True)]
+        )
+    for p, q in zip(directions, images, strict=True):
+        left = np.eye(size**2) - np.outer(p, q) / (p @ q)
+        expected = left @ expected @ left.T + np.outer(p, p) / (p @ q)
+    vector = symmetric @ rng.standard_normal(size**2)
+    np.testing.assert_allclose(recycler.apply(vector, diagonal), expected @ vector, rtol=1e-5, atol=1e-6)
+    recycler.attend([Whitened.multiple(1.1, size)])  # another frame: all is forgotten
+    np.testing.assert_allclose(recycler.apply(vector, diagonal), vector / diagonal)
+
+
+def test_parallel_networks_are_the_better_start():
+    """At depth 6 and large labels H starts far lower than from a multiple of the prior, and ends at the same minimum."""
+    x, g, y, _, _ = task(gates=4, binary=True)
+    training = Training(x, 1.0 * g, 3 * y, depth=6, basis="auto")
+    problem = Problem(training.geometry, 3 * training.y / training.lengths, np.zeros(len(y)), 100.0)
+    prior = training.prior()
+    factor = training.best_factor(problem, prior, *training.scaling_forces(problem, prior))
+    scaled = problem.evaluate([layer.times(factor) for layer in prior])
+    parallel = problem.evaluate(training.starting_point(problem, []))
+    solution = solve(x, g, 3 * y, 100.0, 6, check_starts=2)
+    lowest = solution.hamiltonian - float(np.log(training.lengths).sum())
+    assert factor > 1
+    assert parallel.value - lowest < 0.5 * (scaled.value - lowest)
+    np.testing.assert_allclose(solution.starts, solution.hamiltonian, rtol=1e-9)
 
 
 def test_random_starts_agree():

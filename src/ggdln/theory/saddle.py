@@ -9,11 +9,11 @@ inputs and gates, the problem that is solved numerically depends on sigma only t
 
 with V_l in units of sigma^(2l). H is measured from the prior, so no constant depends on the basis. Writing
 V_l = B_l B_l^T, B_l = C_l Z_l, C_l C_l^T = G_l, the prior term is N/2 sum_l ( |Z_l|^2 - log det Z_l^T Z_l - r_l ): the
-same well-conditioned form at every depth. Rotations of Z_l from the right change nothing and are used to keep it in the
-form Z_l = Q_l e^(h_l/2) with Q_l orthogonal and h_l diagonal: N (e^h - 1) is accurate even for large N and small h.
+same well-conditioned form at every depth. E_l = Z_l^T Z_l - 1 is carried along beside Z_l: N E_l is accurate even for
+large N and small E_l. Rotations of Z_l from the right change nothing and are used to keep E_l nearly diagonal.
 
-V_l is moved along geodesics, V_l -> B_l exp(X_l) B_l^T with X_l symmetric, so it stays positive. The gradient in X_l is
-S_l / 2,
+V_l is moved to B_l R(X_l)^2 B_l^T with X_l symmetric, so it stays positive: R(X) is exp(X/2) for large steps and
+1 + X/2 + X^2/8, equal to second order, for small ones. The gradient in X_l is S_l / 2,
 
     S_l = N (Z_l^T Z_l - 1) + 2 B_l^T (dH_data/dV_l) B_l,
 
@@ -22,20 +22,26 @@ and S_l = 0 for all l is the saddle-point equation; for L = 1 it reads U = sigma
 One evaluation of H and its gradient costs a Cholesky factorization and an inverse of k. A Hessian product would cost
 two P x P matrix products; its only expensive part, tr(k^-1 dk k^-1 dk'), is replaced by w^T dk k^-1 dk' w averaged
 over a few random w of covariance k^-1. That is an accurate model of the Hessian at the cost of a few passes over k; the
-gradient is exact, so is the solution. H is not convex: directions of negative curvature are followed, so a stationary
+gradient is exact, so is the solution. The directions of earlier conjugate-gradient runs precondition the later ones, which
+matters for many layers: a change of the same kind in all of them is L times stiffer than one in a single layer, and
+changes that cancel between layers are soft. H is not convex: directions of negative curvature are followed, so a stationary
 point that is not a minimum is left.
 """
 
 import itertools
 import math
+from functools import cache, cached_property
 
 import numpy as np
 from scipy.linalg import blas, lapack, solve_triangular
 
 from ggdln.errors import ConvergenceError, RankError
 
-# Random vectors in the model of the Hessian; from 5 to 40 of them the number of steps hardly changed on digits.
+# Random vectors in the model of the Hessian; from 5 to 100 of them the number of steps hardly changed on digits.
 PROBES = 10
+
+# Directions of earlier conjugate-gradient runs that are kept.
+RECYCLED = 100
 
 
 class Geometry:
@@ -99,39 +105,73 @@ def mirror(a):
 
 
 class Whitened:
-    """Z = Q e^(h/2), an order parameter relative to its prior mean: Q (r, r) orthogonal, h (r,) logs of eigenvalues."""
+    """Z (r, r), an order parameter relative to its prior mean, as `matrix`, with Z^T Z = 1 + `excess`.
 
-    def __init__(self, q, h):
-        self.q, self.h = q, h
-        self.excess = np.expm1(h)
-        self.matrix = q * np.exp(h / 2)
+    logs     logs of the eigenvalues of Z^T Z, ascending
+    frame    a token that is shared by all Z of which steps X can be compared entry by entry
+    """
+
+    def __init__(self, matrix, excess, logs, frame=None):
+        self.matrix, self.excess, self.logs = matrix, excess, logs
+        self.frame = object() if frame is None else frame
+
+    @classmethod
+    def diagonal(cls, q, h):
+        """Z = Q e^(h/2) with Q orthogonal and h (r,) the logs of the eigenvalues."""
+        return cls(q * np.exp(h / 2), np.diag(np.expm1(h)), np.sort(h))
+
+    @classmethod
+    def of(cls, z):
+        """Any Z, turned from the right so that Z^T Z is diagonal."""
+        left, singular, _ = np.linalg.svd(z)
+        if not singular[-1] > 0:
+            raise FloatingPointError("Z is singular to working precision")
+        return cls.diagonal(left, 2 * np.log(singular))
 
     @classmethod
     def multiple(cls, factor, size):
         """The prior mean times factor^2."""
-        return cls(np.eye(size), np.full(size, 2 * math.log(factor)))
+        return cls.diagonal(np.eye(size), np.full(size, 2 * math.log(factor)))
 
     def times(self, factor):
         """The same with Z multiplied by a number."""
-        return Whitened(self.q, self.h + 2 * math.log(factor))
+        square = factor**2
+        excess = square * self.excess
+        excess[np.diag_indices_from(excess)] += square - 1
+        return Whitened(factor * self.matrix, excess, self.logs + math.log(square), self.frame)
+
+    @property
+    def scales(self):
+        """Diagonal of Z^T Z: (r,)."""
+        return 1 + self.excess.diagonal()
+
+    @property
+    def log(self):
+        """log(Z Z^T): (r, r)."""
+        left, singular, _ = np.linalg.svd(self.matrix)
+        return (left * (2 * np.log(singular))) @ left.T
 
     def moved(self, x):
-        """Z exp(X/2) for a symmetric X, up to a rotation from the right."""
-        values, vectors = np.linalg.eigh(x)
-        e = (vectors * np.expm1(values / 2)) @ vectors.T
-        if np.abs(self.h).max() < 0.1 and np.abs(values).max() < 0.1:
-            # (1 + e) exp(h) (1 + e) - 1 without cancellation: near the prior only the difference from it matters.
-            half = e * np.exp(self.h)[:, None]
-            half[np.diag_indices_from(half)] += self.excess
-            excess = half + e + e @ half
-            d, axes = np.linalg.eigh((excess + excess.T) / 2)
-            h = np.log1p(d)
-            return Whitened((self.matrix @ (axes + e @ axes)) * np.exp(-h / 2), h)
-        e[np.diag_indices_from(e)] += 1
-        left, singular, _ = np.linalg.svd(np.exp(self.h / 2)[:, None] * e)
-        if not singular[-1] > 0:
-            raise FloatingPointError("Z is singular to working precision")
-        return Whitened(self.q @ left, 2 * np.log(singular))
+        """Z R(X) for a symmetric X, turned from the right only after a large change."""
+        if not np.abs(x).max() < 0.5:
+            values, vectors = np.linalg.eigh(x)
+            return Whitened.of(self.matrix @ ((vectors * np.exp(values / 2)) @ vectors.T))
+        e = x @ x
+        e *= 0.125
+        e += 0.5 * x
+        # (1 + e) (1 + E) (1 + e) - 1 without cancellation: near the prior only the difference from it matters.
+        half = self.excess + self.excess @ e
+        excess = half + e @ half + 2 * e + e @ e
+        excess = (excess + excess.T) / 2
+        values = np.linalg.eigvalsh(excess)
+        z = self.matrix + self.matrix @ e
+        # Eigenvalues 1 + E close to 0, or far below the largest, would be lost in rounding.
+        if not 1 + values[0] > max(1e-3, 1e-6 * (1 + values[-1])):
+            return Whitened.of(z)
+        length = np.sqrt(1 + excess.diagonal())
+        overlap = np.abs(excess) / np.outer(length, length)
+        np.fill_diagonal(overlap, 0.0)
+        return Whitened(z, excess, np.log1p(values), self.frame) if overlap.max() < 0.5 else Whitened.of(z)
 
 
 class Chain:
@@ -160,15 +200,24 @@ class Chain:
         for level in range(len(self.z) - 1, -1, -1):
             b, z, c = self.b[level], self.z[level], self.c[level]
             b_bar = 2 * v_bar @ b
-            result[level] = b.T @ b_bar
-            if level > 0:
+            if level == 0:
+                result[level] = b.T @ b_bar
+            else:
+                z_bar = c.T @ b_bar
+                result[level] = z.T @ z_bar
                 # Adjoint of the Cholesky factorization of G_l.
-                inner = np.tril(c.T @ (b_bar @ z.T))
-                np.einsum("ii->i", inner)[...] /= 2
+                inner = z_bar @ z.T
+                inner *= half_lower(len(inner))
                 left, _ = lapack.dtrtrs(c, inner, lower=1, trans=1)
                 g_bar, _ = lapack.dtrtrs(c, left.T, lower=1, trans=1, overwrite_b=1)
                 v_bar = self.powers.steps[level - 1].adjoint((g_bar + g_bar.T) / 2)
         return result
+
+
+@cache
+def half_lower(size):
+    """1 below the diagonal, 1/2 on it, 0 above."""
+    return np.tri(size) - np.eye(size) / 2
 
 
 class Data:
@@ -219,7 +268,7 @@ class Problem:
 
 
 class State:
-    """H, its gradient and the certificate at one point.
+    """H and, on demand, its gradient and the certificate at one point.
 
     `value` is H without sum log d; `gradient` the S_l; `residual` = |S| / (sqrt(L) (tr R1 + tr R2)), the unbalanced
     part of the forces relative to the two parts of the data force, R1 = B^T F^T (k^-1 o cos) F B and R2 likewise with
@@ -227,23 +276,33 @@ class State:
     """
 
     def __init__(self, problem, layers):
-        width = problem.width
-        self.layers = layers
+        self.problem, self.layers = problem, layers
         self.z = [layer.matrix for layer in layers]
-        self.scales = [np.exp(layer.h) for layer in layers]
         self.chain = Chain(problem.geometry.powers, self.z)
         self.data = data = Data(problem.geometry, self.chain.b[-1], problem.labels, problem.noise)
-        prior = width / 2 * sum(float(np.sum(layer.excess - layer.h)) for layer in layers)
+        prior = problem.width / 2 * sum(float(np.sum(np.expm1(layer.logs) - layer.logs)) for layer in layers)
         self.value = data.quadratic / 2 + data.entropy + prior
         self.magnitude = data.quadratic / 2 + abs(data.entropy) + prior
-        data.differentiate(problem.geometry)
-        self.forces = self.chain.forces(data.v_bar)
-        self.gradient = [force + np.diag(width * layer.excess) for force, layer in zip(self.forces, layers, strict=True)]
+
+    @cached_property
+    def forces(self):
+        """The part of the gradient from the data."""
+        self.data.differentiate(self.problem.geometry)
+        return self.chain.forces(self.data.v_bar)
+
+    @cached_property
+    def gradient(self):
+        """S_l of every layer."""
+        return [force + self.problem.width * layer.excess for force, layer in zip(self.forces, self.layers, strict=True)]
+
+    @cached_property
+    def residual(self):
+        """Norm of the gradient in units of the data forces."""
         norm = math.sqrt(sum(float(np.sum(g**2)) for g in self.gradient))
         # tr R2 = t k^-1 (k - T/d^2) k^-1 t; tr R1 - tr R2 is the trace of the force.
-        attraction = abs(data.quadratic - float(problem.noise @ data.weights**2))
+        attraction = abs(self.data.quadratic - float(self.problem.noise @ self.data.weights**2))
         scale = abs(float(np.trace(self.forces[-1]))) + 2 * attraction
-        self.residual = norm / (math.sqrt(len(layers)) * scale) if norm > 0 else 0.0
+        return norm / (math.sqrt(len(self.layers)) * scale) if norm > 0 else 0.0
 
 
 class Curvature:
@@ -258,8 +317,8 @@ class Curvature:
         self.signs = np.r_[1.0, np.full(probes, -0.5 / probes)]
         # The prior term alone has the diagonal N (v_i + v_j) / 4; with one layer the force N (1 - v) at the saddle
         # point brings it down to N / 2. Of v^0, v^1/2 and v these needed the fewest products, for L = 1 and for L = 12.
-        scales = state.scales if len(state.scales) > 1 else [np.ones_like(state.scales[0])]
-        self.preconditioner = [problem.width / 4 * (v[:, None] + v) for v in scales]
+        scales = [layer.scales if len(state.layers) > 1 else np.ones(len(layer.logs)) for layer in state.layers]
+        self.preconditioner = np.concatenate([(problem.width / 4 * (v[:, None] + v)).ravel() for v in scales])
 
     def data_product(self, dv):
         """Change of dH/dV_L under the change dv of V_L."""
@@ -273,64 +332,150 @@ class Curvature:
         return geometry.contract(change)
 
     def product(self, step):
-        """Hessian times `step` (symmetric, one array per layer).
+        """Hessian times `step`, both flat: symmetric matrices, one per layer.
 
-        A difference quotient of S/2 that repeats the layers but not the kernel. Pulling S_l back from Z_l exp(X/2)
-        would add a commutator of symmetric matrices, which is antisymmetric and drops out.
+        A difference quotient of S/2 that repeats the layers but not the kernel. Pulling S_l back from Z_l R(X) would add
+        a commutator of symmetric matrices, which is antisymmetric and drops out.
         """
         state, width = self.state, self.problem.width
-        size = 1e-6 / max(np.abs(s).max() for s in step)
-        moved = [z + size / 2 * (z @ s) for z, s in zip(state.z, step, strict=True)]
-        ahead = Chain(self.problem.geometry.powers, moved)
+        size = 1e-6 / np.abs(step).max()
+        steps = layered(step, state.layers)
+        changes = [z @ s for z, s in zip(state.z, steps, strict=True)]
+        ahead = Chain(self.problem.geometry.powers, [z + size / 2 * y for z, y in zip(state.z, changes, strict=True)])
         bar = self.data_product((ahead.v[-1] - state.chain.v[-1]) / size)
         forces = ahead.forces(state.data.v_bar + size * bar)
-        result = []
-        for scales, force, rest, s in zip(state.scales, forces, state.forces, step, strict=True):
-            total = (force - rest) / size + width * scales[:, None] * s
-            result.append((total + total.T) / 4)
+        result = np.empty_like(step)
+        parts = zip(layered(result, state.layers), state.z, changes, forces, state.forces, strict=True)
+        for part, z, change, force, rest in parts:
+            total = (force - rest) / size + width * (z.T @ change)
+            part[...] = (total + total.T) / 4
         return result
 
 
-def dot(a, b):
-    """Inner product of two lists of arrays."""
-    return sum(float(np.vdot(u, v)) for u, v in zip(a, b, strict=True))
+def layered(flat, layers):
+    """Views of a flat vector as one square matrix per layer."""
+    sizes = [len(layer.logs) for layer in layers]
+    ends = np.cumsum([size**2 for size in sizes])
+    return [flat[end - size**2 : end].reshape(size, size) for size, end in zip(sizes, ends, strict=True)]
 
 
-def add(a, b, factor):
-    """a + factor * b for lists of arrays."""
-    return [u + factor * v for u, v in zip(a, b, strict=True)]
+class Recycler:
+    """Conjugate-gradient directions p and their images q = H p of earlier steps, as a preconditioner.
+
+    They update a diagonal preconditioner D as in limited-memory BFGS, the oldest first,
+
+        D^-1 -> (1 - p q^T) D^-1 (1 - q p^T) + p p^T    with p.q = 1,
+
+    so it stays positive. Only the rows of every X_l in which the order parameter is farthest from its prior are kept,
+    twice as many as gates, and those in single precision: the rest of the Hessian is close to D.
+    """
+
+    def __init__(self, count):
+        self.count, self.frames = count, None
+
+    def attend(self, layers):
+        """Forget everything if the frame of a layer has changed."""
+        frames = [layer.frame for layer in layers]
+        if self.frames is not None and all(a is b for a, b in zip(frames, self.frames, strict=True)):
+            return
+        self.frames = frames
+        rows, columns, factors, offset = [], [], [], 0
+        for layer in layers:
+            size = len(layer.logs)
+            chosen = np.argsort(-np.abs(np.log(layer.scales)), kind="stable")[: self.count]
+            inside = np.zeros(size, dtype=bool)
+            inside[chosen] = True
+            i, j = np.repeat(chosen, size), np.tile(np.arange(size), len(chosen))
+            rows.append(offset + i * size + j)
+            columns.append(offset + j * size + i)
+            # An entry outside the square of chosen rows stands for itself and for its mirror image.
+            factors.append(np.where(inside[j], 1.0, math.sqrt(2)))
+            offset += size**2
+        self.rows, self.columns = np.concatenate(rows), np.concatenate(columns)
+        self.factors = np.concatenate(factors)
+        self.both = self.factors > 1
+        self.columns = self.columns[self.both]
+        # Newest first; overlap[i, j] = p_i.q_j for j < i, 1 on the diagonal.
+        self.p = self.q = np.zeros((0, len(self.rows)), dtype=np.float32)
+        self.overlap = np.zeros((0, 0))
+
+    def keep(self, directions, images, bends):
+        """Add pairs, the oldest ones make room."""
+        if not bends:
+            return
+        scales = 1 / np.sqrt(bends[::-1])
+        p, q = (
+            np.stack([self._part(scale * vector) for scale, vector in zip(scales, reversed(vectors), strict=True)])
+            for vectors in (directions, images)
+        )
+        corner = np.tril(p @ q.T, -1) + np.eye(len(p))
+        overlap = np.block([[corner, np.zeros((len(p), len(self.p)))], [self.p @ q.T, self.overlap]])
+        self.p, self.q = np.concatenate([p, self.p])[:RECYCLED], np.concatenate([q, self.q])[:RECYCLED]
+        self.overlap = np.asfortranarray(overlap[:RECYCLED, :RECYCLED])
+
+    def apply(self, vector, diagonal):
+        """The preconditioner applied to a flat vector."""
+        if not len(self.p):
+            return vector / diagonal
+        first, _ = lapack.dtrtrs(self.overlap, self.p @ self._part(vector), lower=1)
+        result = self._added(vector.copy(), -first.astype(np.float32) @ self.q)
+        result /= diagonal
+        second, _ = lapack.dtrtrs(self.overlap, first - self.q @ self._part(result), lower=1, trans=1)
+        return self._added(result, second.astype(np.float32) @ self.p)
+
+    def _part(self, vector):
+        return (vector[self.rows] * self.factors).astype(np.float32)
+
+    def _added(self, vector, part):
+        part = part / self.factors
+        vector[self.rows] += part
+        vector[self.columns] += part[self.both]
+        return vector
 
 
-def model_step(curvature, gradient, radius, accuracy, limit):
+def model_step(curvature, gradient, radius, accuracy, limit, recycler=None):
     """Minimise the quadratic model within |step| <= radius by preconditioned conjugate gradients (Steihaug).
 
-    Returns the step, the decrease of H that the model predicts, the norm of the step and whether it is on the boundary.
+    A Recycler improves the preconditioner and takes in the directions of this run. Returns the step, the decrease of H
+    that the model predicts, the norm of the step and whether it is on the boundary.
     """
-    inverse = [1 / m for m in curvature.preconditioner]
-    step = [np.zeros_like(g) for g in gradient]
-    bent = step
-    remainder = [-g for g in gradient]
-    direction = [r * m for r, m in zip(remainder, inverse, strict=True)]
-    rho = start = dot(remainder, direction)
+    if recycler is not None:
+        recycler.attend(curvature.state.layers)
+    diagonal = curvature.preconditioner
+
+    def preconditioned(vector):
+        return vector / diagonal if recycler is None else recycler.apply(vector, diagonal)
+
+    directions, images, bends = [], [], []
+    step, bent = np.zeros_like(gradient), np.zeros_like(gradient)
+    remainder = -gradient
+    direction = preconditioned(remainder)
+    rho = start = float(remainder @ direction)
     edge = False
     for _ in range(limit):
         image = curvature.product(direction)
-        bend = dot(direction, image)
-        dd, sd, ss = dot(direction, direction), dot(step, direction), dot(step, step)
+        bend = float(direction @ image)
+        dd, sd, ss = float(direction @ direction), float(step @ direction), float(step @ step)
         length = rho / bend if bend > 0 else math.inf
+        if bend > 0:
+            directions.append(direction)
+            images.append(image)
+            bends.append(bend)
         if not ss + 2 * length * sd + length**2 * dd < radius**2:
             length = (-sd + math.sqrt(sd**2 + dd * (radius**2 - ss))) / dd
             edge = True
-        step, bent = add(step, direction, length), add(bent, image, length)
+        step, bent = step + length * direction, bent + length * image
         if edge:
             break
-        remainder = add(remainder, image, -length)
-        solved = [r * m for r, m in zip(remainder, inverse, strict=True)]
-        previous, rho = rho, dot(remainder, solved)
+        remainder = remainder - length * image
+        solved = preconditioned(remainder)
+        previous, rho = rho, float(remainder @ solved)
         if rho < accuracy**2 * start:
             break
-        direction = add(solved, direction, rho / previous)
-    return step, -(dot(gradient, step) + dot(step, bent) / 2), math.sqrt(dot(step, step)), edge
+        direction = solved + rho / previous * direction
+    if recycler is not None:
+        recycler.keep(directions, images, bends)
+    return step, -float(gradient @ step + step @ bent / 2), math.sqrt(step @ step), edge
 
 
 def minimise(problem, layers, *, tolerance, limit, seed=0):
@@ -342,14 +487,19 @@ def minimise(problem, layers, *, tolerance, limit, seed=0):
     state = problem.evaluate(layers)
     if state is None:
         raise RankError("the kernel at the starting point is not positive definite to working precision")
-    # A typical change of log V of 0.3 per direction.
-    radius = 0.3 * math.sqrt(sum(len(z) for z in state.z))
+    # A typical change of log V_L of 0.3 per direction: those of all layers add up.
+    radius = 0.3 * math.sqrt(sum(len(z) for z in state.z)) / len(state.z)
+    recycler = Recycler(2 * problem.geometry.powers.gates.shape[1])
     while state.residual > tolerance:
         curvature = Curvature(problem, state, PROBES, rng)
-        gradient = [g / 2 for g in state.gradient]
-        # Far from the minimum the model is rough, and solving it well would be wasted.
-        accuracy = 0.02 if state.residual < 1e-2 else 0.3
-        step, predicted, norm, edge = model_step(curvature, gradient, radius, accuracy, limit=60)
+        gradient = np.concatenate([(g / 2).ravel() for g in state.gradient])
+        # Far from the minimum the model is rough, and solving it well would be wasted. With several layers a product
+        # costs nearly as much as an evaluation, and a rough solution is the cheaper one throughout.
+        close, rough = (1e-2, 0.02) if len(state.layers) == 1 else (1e-3, 0.1)
+        accuracy = rough if state.residual < close else 0.3
+        # Directions from far away mislead, and with one layer there is nothing to gain.
+        memory = recycler if len(state.layers) > 1 and state.residual < 3e-2 else None
+        step, predicted, norm, edge = model_step(curvature, gradient, radius, accuracy, 60, memory)
         del curvature
         # Below this the difference of two values of H is rounding, and the residual decides.
         rounding = 1e-11 * state.magnitude
@@ -359,7 +509,7 @@ def minimise(problem, layers, *, tolerance, limit, seed=0):
                     f"saddle point not found in {problem.evaluations} evaluations: residual {state.residual:.1e}, "
                     f"tolerance {tolerance:.1e}; raise max_evaluations or tolerance, or start from a nearby solution"
                 )
-            trial = problem.evaluate(state.layers, step)
+            trial = problem.evaluate(state.layers, layered(step, state.layers))
             if trial is None:
                 ratio = -math.inf
             elif predicted > rounding:
@@ -368,7 +518,7 @@ def minimise(problem, layers, *, tolerance, limit, seed=0):
                 ratio = 1.0 if trial.residual < state.residual else -math.inf
             if ratio > 0.05:
                 break
-            step, norm, predicted = [0.3 * s for s in step], 0.3 * norm, 0.3 * predicted
+            step, norm, predicted = 0.3 * step, 0.3 * norm, 0.3 * predicted
             radius = norm
         if ratio > 0.75 and edge:
             radius *= 2

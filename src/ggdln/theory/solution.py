@@ -153,12 +153,9 @@ class Training:
         rng = np.random.default_rng([seed, 1])
         for _ in range(extra):
             # Wishart-distributed about the scaled prior: a start with eigenvalues spread over more than a decade.
-            factor = self.best_factor(problem, self.prior())
+            factor = self.best_factor(problem, self.prior(), *self.scaling_forces(problem, self.prior()))
             roots = [factor * (np.eye(r) + rng.standard_normal((r, r)) / math.sqrt(2 * r)) for r in self.powers.sizes]
-            layers = []
-            for root in roots:
-                left, singular, _ = np.linalg.svd(root)
-                layers.append(Whitened(left, 2 * np.log(singular)))
+            layers = [Whitened.of(root) for root in roots]
             other = minimise(problem, layers, tolerance=tolerance, limit=problem.evaluations + limit, seed=seed)
             values.append(other.value)
             if other.value < state.value:
@@ -177,17 +174,19 @@ class Training:
             if solution.training.powers.sizes != self.powers.sizes:
                 sizes = solution.training.powers.sizes
                 raise InputError(f"start: order parameters of sizes {sizes}, expected {self.powers.sizes}")
-        if not trail or math.isinf(problem.width):
-            layers = self.prior()
-        elif len(trail) == 1:
-            layers = trail[0][1].layers
-        else:
+        if len(trail) > 1 and math.isfinite(problem.width):
             return extrapolated(trail, problem.coordinate)
-        factor = self.best_factor(problem, layers)
+        layers = trail[0][1].layers if trail and math.isfinite(problem.width) else self.prior()
+        forces = self.scaling_forces(problem, layers)
+        if math.isinf(problem.width):
+            return layers
+        factor = self.best_factor(problem, layers, *forces)
+        if factor > 1 and self.depth > 1 and not trail:
+            return self.parallel_start(problem, *forces)
         return [layer.times(factor) for layer in layers]
 
-    def best_factor(self, problem, layers):
-        """The factor of all Z_l that minimises H at T = 0, and is a fair guess otherwise; raises RankError."""
+    def scaling_forces(self, problem, layers):
+        """How log det k and t^T k^-1 t change with the log of the scale of k at `layers`; raises RankError."""
         problem.evaluations += 1
         try:
             chain = Chain(self.powers, [layer.matrix for layer in layers])
@@ -200,32 +199,77 @@ class Training:
                 f"temperature: the kernel of the {self.geometry.count} live training inputs does not have full rank (P "
                 f"is above capacity, or inputs repeat), so it must be well above 0, got {problem.temperature}"
             )
-        if math.isinf(problem.width):
-            return 1.0
-        depth, noise = self.depth, problem.noise
-        repulsion, attraction = float(self.geometry.count), data.quadratic
+        noise, repulsion, attraction = problem.noise, float(self.geometry.count), data.quadratic
         if noise.any():
             signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(noise), 8))
             random = solve_triangular(data.factor, signs, lower=True, trans="T", check_finite=False)
             repulsion -= float(noise @ np.mean(random**2, axis=1))
             attraction -= float(noise @ data.weights**2)
-        pull = math.log(max(attraction, 1e-300))
-        excess = sum(float(layer.excess.sum()) for layer in layers)
+        return max(repulsion, 0.0), max(attraction, 1e-300)
+
+    def best_factor(self, problem, layers, repulsion, attraction):
+        """The factor of all Z_l that minimises H at T = 0, and is a fair guess otherwise."""
+        excess = sum(float(np.trace(layer.excess)) for layer in layers)
         size = sum(self.powers.sizes) + excess
 
         def slope(a):
             """dH/da for Z_l -> e^a Z_l."""
-            lift = problem.width * (size * math.expm1(2 * a) + excess)
-            return depth * (max(repulsion, 0.0) - math.exp(min(pull - 2 * depth * a, 700.0))) + lift
+            data = repulsion - math.exp(min(math.log(attraction) - 2 * self.depth * a, 700.0))
+            return self.depth * data + problem.width * (size * math.expm1(2 * a) + excess)
 
-        low, high = -1.0, 1.0
-        while slope(low) > 0:
-            low *= 2
-            if low < -300:
-                return 1.0
-        while slope(high) < 0:
-            high *= 2
-        return math.exp(brentq(slope, low, high))
+        return math.exp(root(slope) or 0.0)
+
+    def parallel_start(self, problem, repulsion, attraction):
+        """Layers in which only products of one and the same gate are amplified, all alike and by the best factor.
+
+        M networks in parallel, one behind each gate, reach large outputs at the lowest price: V_l = G_l + (u - 1) u^(l-1)
+        sum_m s s^T with s = g_m^l.
+        """
+        count = self.powers.gates.shape[1]
+        log = 0.0
+        for _ in range(6):
+
+            def slope(a, log=log, attraction=attraction):
+                """dH/da for u = e^a, if all of k scales like u^L."""
+                pull = math.exp(min(math.log(attraction) - self.depth * (a - log), 700.0))
+                return repulsion - pull + problem.width * count * math.expm1(a)
+
+            following = root(slope)
+            if following is None or following < 0:
+                break
+            shift, log = following - log, following
+            layers = self.parallel(log)
+            if abs(shift) * self.depth < 1:
+                break
+            _, attraction = self.scaling_forces(problem, layers)
+        return self.parallel(log)
+
+    def parallel(self, log):
+        """The layers of `parallel_start` for u = e^log."""
+        layers, v, powers = [], None, self.powers
+        for level, size in enumerate(powers.sizes):
+            g = powers.first if level == 0 else powers.steps[level - 1].forward(v)
+            columns = powers.pure(level) * math.sqrt(math.expm1(log) * math.exp(level * log))
+            c = np.eye(size) if g is None else np.linalg.cholesky(g)
+            left, singular, _ = np.linalg.svd(solve_triangular(c, columns, lower=True, check_finite=False))
+            h = np.zeros(size)
+            h[: len(singular)] = np.log1p(singular**2)[:size]
+            layers.append(Whitened.diagonal(left, h))
+            b = c @ layers[-1].matrix
+            v = b @ b.T
+        return layers
+
+
+def root(slope):
+    """The zero of an increasing function, None if it is below e^-300."""
+    low, high = -1.0, 1.0
+    while slope(low) > 0:
+        low *= 2
+        if low < -300:
+            return None
+    while slope(high) < 0:
+        high *= 2
+    return brentq(slope, low, high)
 
 
 def extrapolated(trail, here):
@@ -237,9 +281,8 @@ def extrapolated(trail, here):
     weights = [math.prod((here - other) / (place - other) for other in places if other != place) for place in places]
     result = []
     for layer in zip(*(solution.layers for _, solution in trail), strict=True):
-        log = sum(w * (z.q * z.h) @ z.q.T for w, z in zip(weights, layer, strict=True))
-        values, vectors = np.linalg.eigh(log)
-        result.append(Whitened(vectors, values))
+        values, vectors = np.linalg.eigh(sum(w * z.log for w, z in zip(weights, layer, strict=True)))
+        result.append(Whitened.diagonal(vectors, values))
     return result
 
 
@@ -318,7 +361,7 @@ class Solution:
     @cached_property
     def eigenvalues(self):
         """For each layer the eigenvalues (ascending) of V_l G_l^-1: sigma^2 in the GP limit. For L = 1 those of U_1."""
-        return [self.sigma**2 * np.exp(np.sort(layer.h)) for layer in self.layers]
+        return [self.sigma**2 * np.exp(layer.logs) for layer in self.layers]
 
     def predict(self, x, gates):
         """Mean and variance of f at x (P_t, N0) with gates (P_t, M): two arrays (P_t,), both 0 at dead inputs."""

@@ -209,3 +209,15 @@ class GatePowers:
                 self.kinds.append("span")
                 features = above
         self.top = features
+
+    def pure(self, level):
+        """The features g_m^l of layer l = level + 1 in its basis, one column per gate: (r_l, M)."""
+        count = self.gates.shape[1]
+        if level >= len(self.coordinates):
+            return self.unit[self.points[level]] ** (level + 1)
+        coordinates = self.coordinates[level]
+        columns = np.zeros((coordinates.size, count))
+        power = level + 1 if self.kind == "monomial" else 1
+        for m, exponent in enumerate(power * np.eye(count, dtype=int)):
+            columns[coordinates.index[tuple(exponent)], m] = 1.0
+        return columns

@@ -20,19 +20,21 @@ def curves(ax, panel, data, experiments):
     ax.set(xscale=panel["xscale"], yscale=panel["yscale"])
     for series in panel["series"]:
         name, method, hue = series["experiment"], series["method"], series.get("hue")
-        values = data[f"{name}/{method}"][quantity].sel(series["select"]).isel(draw=slice(series.get("draws")))
+        chosen = data[f"{name}/{method}"].sel(series["select"]).isel(draw=slice(series.get("draws")))
+        values = chosen[quantity]
         look = dict(style.METHODS[method])
         look["label"] = series.get("name", look["label"])
         if "colour" in series:
             look["color"] = style.COLOURS[series["colour"]]
         if hue is None:
             _line(ax, panel, values, x, look)
+            _caveats(ax, panel, chosen, values, x)
         else:
             for value, colour in zip(values[hue].values, style.HUES, strict=False):
                 label = f"{style.SYMBOLS.get(hue, hue)} = {value:g}"
-                _line(
-                    ax, panel, values.sel({hue: value}), x, {"linestyle": "-", "marker": ".", "color": colour, "label": label}
-                )
+                look = {"linestyle": "-", "marker": ".", "color": colour, "label": label}
+                _line(ax, panel, values.sel({hue: value}), x, look)
+                _caveats(ax, panel, chosen.sel({hue: value}), values.sel({hue: value}), x)
     if panel["capacity"]:
         _capacity_lines(ax, experiments[name], values[hue].values if hue == "L" else None)
     if panel["xscale"] == "log":
@@ -62,6 +64,47 @@ def _line(ax, panel, values, x, look):
         ax.fill_between(centre[x], low, high, color=look["color"], alpha=0.2, linewidth=0)
     else:
         ax.errorbar(centre[x], centre, yerr=(centre - low, high - centre), elinewidth=0.8, capsize=0, **look)
+
+
+def _caveats(ax, panel, dataset, values, x):
+    """Rings around points in which a run failed, stopped at its floor or did not mix, in any draw; named in the legend.
+
+    Where no run of any draw could be used there is no point, and a cross stands at the foot of the panel.
+    """
+    centre = SUMMARIES[panel["summary"]](values)[0]
+    marks = {name: flagged for name, test in style.CAVEATS.items() if (flagged := test["of"](dataset)) is not None}
+    for name, flagged in marks.items():
+        look = {"marker": "o", "markersize": style.CAVEATS[name]["size"], "markerfacecolor": "none", "linestyle": ""}
+        look |= {"markeredgecolor": style.CAVEATS[name]["color"], "markeredgewidth": 0.8}
+        found = flagged.any("draw")
+        if x not in centre.dims:
+            if bool(found.any()):
+                ax.text(1, float(centre.max()), name, transform=ax.get_yaxis_transform(), ha="right", va="bottom", fontsize=6)
+            continue
+        rest = [dim for dim in found.dims if dim != x]
+        found = found.any(rest)
+        if bool(found.any()):
+            _once(ax, name, centre[x][found], centre[found], **look)
+    if x in centre.dims:
+        lost = np.isnan(centre)
+        if bool(lost.any()):
+            foot = {"transform": ax.get_xaxis_transform(), "clip_on": False}
+            _once(
+                ax,
+                "no run usable",
+                centre[x][lost],
+                np.zeros(int(lost.sum())),
+                marker="x",
+                color=style.RED,
+                linestyle="",
+                **foot,
+            )
+
+
+def _once(ax, label, x, y, **look):
+    """Markers whose label appears in the legend only once."""
+    known = label in ax.get_legend_handles_labels()[1]
+    ax.plot(x, y, label="_" + label if known else label, **look)
 
 
 def densities(ax, panel, data, experiments):
@@ -140,8 +183,8 @@ def kernel_profile(ax, panel, data, experiments):
 
 def mean_and_error(values):
     """Mean over draws, and one standard error below and above it (none for a single draw)."""
-    mean, n = values.mean("draw"), values.sizes["draw"]
-    error = values.std("draw", ddof=1) / np.sqrt(n) if n > 1 else 0 * mean
+    mean, n = values.mean("draw"), values.notnull().sum("draw")
+    error = (values.std("draw", ddof=1) / np.sqrt(n)).where(n > 1, 0 * mean) if values.sizes["draw"] > 1 else 0 * mean
     return mean, mean - error, mean + error
 
 

@@ -42,6 +42,17 @@ METHODS = {
 }
 """One look for each method, the same in all figures: lines for theory, markers for simulations."""
 
+CAVEATS = {
+    "runs failed": {"color": RED, "size": 8, "of": lambda data: data.runs_failed > 0 if "runs_failed" in data else None},
+    "not mixed": {"color": GREY, "size": 6.5, "of": lambda data: ~data.mixed if "mixed" in data else None},
+    "training error at its floor": {
+        "color": INK,
+        "size": 5.5,
+        "of": lambda data: data.runs_at_floor > 0 if "runs_at_floor" in data else None,
+    },
+}
+"""What a reader must know about a simulated point: which dataset entries say so, and the ring that shows it."""
+
 SYMBOLS = {"M": "$M$", "L": "$L$", "N": "$N$", "sigma": r"$\sigma$", "b": "$b$", "P": "$P$", "N0": "$N_0$"}
 """How the axes of a sweep are written."""
 

@@ -1,0 +1,220 @@
+"""Faults done for real to a running workflow: in the end its numbers are those of an undisturbed run.
+
+A short round by default; `make test-faults` sets FAULT_ROUNDS to kill at many more random moments.
+"""
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from test_workflow import QUICK, copy_project, snakemake
+
+from ggdln import store
+
+pytestmark = pytest.mark.xdist_group("workflow")
+
+ROUNDS = int(os.environ.get("FAULT_ROUNDS", "6"))
+SETTINGS = ("--configfile", "config/quick.yaml", "faults.yaml")
+TARGETS = ["figures/quick/fig2.pdf", "figures/quick/figS2.pdf"]
+FAULTS = {
+    "machine": {"checkpoint_seconds": 0.1},
+    "experiments": {
+        "posterior_preferred": {"reduced": {"methods": {"posterior": {"samples": 2000}, "langevin": {"samples": 400}}}}
+    },
+}
+"""Chains that run for some seconds, and save their state all the time."""
+
+
+def fresh(folder):
+    copy_project(Path(__file__).resolve().parents[1], folder)
+    (folder / "faults.yaml").write_text(yaml.safe_dump(FAULTS))
+    return folder
+
+
+def start(folder):
+    """The workflow in a process group of its own."""
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", *SETTINGS, "--", *TARGETS]
+    with open(folder / "run.log", "a") as log:
+        return subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, start_new_session=True)
+
+
+def group_of(process):
+    """Process ids of the group, the workflow itself and its jobs."""
+    found = subprocess.run(["pgrep", "-g", str(process.pid)], capture_output=True, text=True, check=False)
+    return [int(pid) for pid in found.stdout.split()]
+
+
+def end(process):
+    for pid in group_of(process):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    process.wait()
+
+
+def finish(folder):
+    assert snakemake(folder, *SETTINGS, "--unlock").returncode == 0
+    result = snakemake(folder, *SETTINGS, "--", *TARGETS)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result
+
+
+def sums(folder):
+    """Checksums of the contents of all files the workflow keeps, and of the figures' bytes."""
+    contents = {}
+    for path in sorted((folder / "results").rglob("*.nc")):
+        for name, data in store.groups(path).items():
+            contents[f"{path.relative_to(folder)}/{name}"] = data.attrs["content_sha256"]
+    figures = {path.name: path.read_bytes() for path in (folder / "figures/quick").iterdir()}
+    return contents, figures
+
+
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory):
+    """What an undisturbed run gives."""
+    folder = fresh(tmp_path_factory.mktemp("calm"))
+    result = snakemake(folder, *SETTINGS, "--", *TARGETS)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return sums(folder)
+
+
+def wait_for_state(folder, process):
+    """Wait until a sampler has saved a state."""
+    while not list((folder / "results").glob("state/posterior/*/*/*.npz")):
+        assert process.poll() is None, (folder / "run.log").read_text()
+        time.sleep(0.02)
+
+
+def test_a_job_killed_half_way_goes_on_from_its_state(calm, tmp_path):
+    """SIGKILL for the workflow and its jobs while chains run; the rerun says that it goes on, and gives the same bits."""
+    process = start(fresh(tmp_path))
+    try:
+        wait_for_state(tmp_path, process)
+        time.sleep(0.5)
+    finally:
+        end(process)
+    left = list((tmp_path / "results").glob("state/posterior/*/*/*.npz"))
+    assert left
+    finish(tmp_path)
+    logs = "".join(path.read_text() for path in (tmp_path / "logs/sample_chains").rglob("*.log"))
+    assert "going on from checkpoint" in logs
+    assert sums(tmp_path) == calm
+    assert not list((tmp_path / "results/state").rglob("*.npz"))
+
+
+def test_kills_at_random_moments_lose_nothing(calm, tmp_path):
+    """SIGKILL of everything, of the workflow alone (its jobs go on) or of one job, again and again."""
+    seed = random.SystemRandom().randrange(2**32)
+    print("seed", seed)
+    rng = random.Random(seed)
+    fresh(tmp_path)
+    for _ in range(ROUNDS):
+        process = start(tmp_path)
+        try:
+            deadline = time.monotonic() + rng.uniform(0, 12)
+            while time.monotonic() < deadline and process.poll() is None:
+                time.sleep(0.05)
+            others = [pid for pid in group_of(process) if pid != process.pid]
+            target = rng.choice(["all", "workflow", "job"])
+            if target == "workflow":
+                process.kill()
+                time.sleep(rng.uniform(0, 1))
+            elif target == "job" and others:
+                os.kill(rng.choice(others), signal.SIGKILL)
+                time.sleep(rng.uniform(0, 2))
+        finally:
+            end(process)
+        assert snakemake(tmp_path, *SETTINGS, "--unlock").returncode == 0
+    finish(tmp_path)
+    assert sums(tmp_path) == calm
+
+
+def test_a_second_workflow_in_the_same_folder_is_refused(calm, tmp_path):
+    """It says that the folder is locked and touches nothing; the first one finishes."""
+    process = start(fresh(tmp_path))
+    try:
+        wait_for_state(tmp_path, process)
+        second = snakemake(tmp_path, *SETTINGS, "--", *TARGETS)
+        assert second.returncode != 0
+        assert "lock" in second.stderr
+        assert process.wait(timeout=300) == 0
+    finally:
+        end(process)
+    assert sums(tmp_path) == calm
+
+
+DAMAGE = {
+    "truncated": lambda data: data[: len(data) // 2],
+    "bit-flipped": lambda data: data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 4]) + data[len(data) // 2 + 1 :],
+    "empty": lambda data: b"",
+    "HTML": lambda data: b"<!DOCTYPE html><html><body>404</body></html>",
+}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A finished run of a cheap figure."""
+    folder = fresh(tmp_path_factory.mktemp("finished"))
+    result = snakemake(folder, *QUICK, "--", "figures/quick/figS5.pdf")
+    assert result.returncode == 0, result.stdout + result.stderr
+    return folder
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_file_is_named_and_replaced(finished, damage):
+    """The next stage refuses it and names it; deleted as the message says, it is made anew with the same contents."""
+    before = sums(finished)
+    victim = next((finished / "results/gates").rglob("*.nc"))
+    victim.write_bytes(DAMAGE[damage](victim.read_bytes()))
+    broken = snakemake(finished, *QUICK, "--forcerun", "solve_gp", "--", "figures/quick/figS5.pdf")
+    assert broken.returncode != 0
+    message = broken.stdout + broken.stderr
+    assert str(victim.relative_to(finished)) in message
+    assert "delete" in message
+    victim.unlink()
+    result = snakemake(finished, *QUICK, "--", "figures/quick/figS5.pdf")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert sums(finished) == before
+
+
+def mount(*arguments):
+    return subprocess.run(["mount", *arguments], capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A project whose results are on a disk of their own; needs the right to mount."""
+    disk = fresh(tmp_path) / "results"
+    disk.mkdir()
+    made = mount("-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk))
+    if made.returncode:
+        pytest.skip(f"cannot mount a small disk: {made.stderr.strip()}")
+    yield tmp_path
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_full_disk_is_reported_and_nothing_half_written_stays(small_disk, calm):
+    """The run fails with 'No space left'; every file left is whole; with more space it finishes with the same numbers."""
+    result = snakemake(small_disk, *SETTINGS, "--", *TARGETS)
+    assert result.returncode != 0
+    assert "No space left" in result.stdout + result.stderr
+    for path in (small_disk / "results").rglob("*.nc"):
+        store.groups(path)
+    assert mount("-o", "remount,size=1g", str(small_disk / "results")).returncode == 0
+    finish(small_disk)
+    assert sums(small_disk) == calm
+
+
+def test_a_read_only_results_folder_is_reported(small_disk):
+    """The error names the folder; nothing is drawn."""
+    assert mount("-o", "remount,ro", str(small_disk / "results")).returncode == 0
+    result = snakemake(small_disk, *QUICK, "--", "figures/quick/figS5.pdf")
+    assert result.returncode != 0
+    assert "Read-only file system" in result.stdout + result.stderr
+    assert not list((small_disk / "figures/quick").glob("*.pdf")) if (small_disk / "figures/quick").exists() else True

@@ -18,6 +18,7 @@ from ggdln.experiment import Experiment
 from ggdln.tasks.digits import COUNTS
 
 SECTIONS = ("paper", "assumed", "reduced")
+DEEPEST = 20
 SEVERAL_TASKS = ("mnist_permuted", "mnist_conflicting")
 OBSERVED_ON = {
     "kernel_profile": ("angles",),
@@ -342,6 +343,8 @@ def _near(word, words):
 def _not_finite(tree, path=()):
     items = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
     problems = []
+    if len(path) > DEEPEST:
+        return [f"{_key('', path[:3])} ... : accepted: at most {DEEPEST} levels, and no alias to a value that contains it"]
     for key, value in items:
         if isinstance(value, float) and not math.isfinite(value):
             problems.append(f"{_key('', [*path, key])} = {value}; accepted: a finite number")

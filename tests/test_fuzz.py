@@ -1,0 +1,260 @@
+"""Arbitrary input to the library and to the configuration: a certified answer or a named error, never NaN or a traceback."""
+
+import copy
+import math
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ggdln.config import read_config
+from ggdln.dynamics.gibbs import sample_posterior
+from ggdln.dynamics.langevin import langevin
+from ggdln.dynamics.training import train_ensemble, train_relu
+from ggdln.errors import ConfigError, GgdlnError
+from ggdln.theory.gp import gp_limit
+from ggdln.theory.solution import solve, solve_sweep
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "60"))
+QUIET = settings(
+    max_examples=EXAMPLES, deadline=None, derandomize="FUZZ_EXAMPLES" not in os.environ,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)  # fmt: skip
+
+widths = st.sampled_from([1, 2.5, 7, 100, 1e4, 1e8, math.inf])
+sigmas = st.floats(-6, 6).map(lambda e: 10.0**e)
+temperatures = st.sampled_from([0.0, 1e-8, 1e-3, 0.1, 10.0])
+
+
+@st.composite
+def samples(draw):
+    """x, gates, y and test inputs with gates: any small sizes, with the oddities that real data have."""
+    points, inputs, gates, tests = (draw(st.integers(1, high)) for high in (7, 5, 9, 3))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    x = rng.standard_normal((points + tests, inputs)) * 10.0 ** draw(st.integers(-6, 6))
+    g = rng.standard_normal((points + tests, gates))
+    if draw(st.booleans()):
+        g = (g > draw(st.sampled_from([-0.5, 0.0, 1.0]))).astype(float)
+    y = np.sign(rng.standard_normal(points)) * 10.0 ** draw(st.integers(-3, 3))
+    for oddity in draw(st.sets(st.sampled_from(["constant", "repeat", "conflict", "one class", "zero x", "closed", "zero y"]))):
+        if oddity == "constant":
+            x[:, 0] = 1.0
+        elif oddity == "repeat":
+            x[-1], g[-1] = x[0], g[0]
+            x[points - 1], g[points - 1], y[-1] = x[0], g[0], y[0]
+        elif oddity == "conflict":
+            x[points - 1], g[points - 1], y[-1] = x[0], g[0], -y[0]
+        elif oddity == "one class":
+            y[:] = y[0]
+        elif oddity == "zero x":
+            x[0] = 0.0
+        elif oddity == "closed":
+            g[0] = 0.0
+        else:
+            y[:] = 0.0
+    kind = draw(st.sampled_from([np.float64, np.float32, np.int64]))
+    x = (x.astype(kind), g, y, g)[0]
+    return x[:points], g[:points], y, x[points:], g[points:]
+
+
+@st.composite
+def spoilt(draw):
+    """Samples of which one array has a wrong shape, type or a NaN."""
+    arrays = list(draw(samples()))
+    which = draw(st.integers(0, 4))
+    bad = np.asarray(arrays[which], dtype=float)
+    how = draw(st.sampled_from(["nan", "inf", "dimension", "row", "text", "empty", "none", "object"]))
+    if how in ("nan", "inf"):
+        bad = bad.copy()
+        bad[(0,) * bad.ndim] = np.nan if how == "nan" else -np.inf
+    elif how == "dimension":
+        bad = bad[None]
+    elif how == "row":
+        bad = np.concatenate([bad, bad])
+    elif how == "text":
+        bad = bad.astype(str).tolist() if bad.size > 99 else [["a"]]
+    elif how == "empty":
+        bad = bad[:0]
+    elif how == "none":
+        bad = None
+    else:
+        bad = np.full(bad.shape, {}, dtype=object)
+    arrays[which] = bad
+    return arrays
+
+
+def explained(error):
+    """A refusal says something."""
+    assert str(error)
+
+
+def checked(mean, variance, count):
+    """Whether a prediction has the right shape and is made of numbers."""
+    assert mean.shape == variance.shape == (count,)
+    assert np.isfinite(mean).all()
+    assert np.isfinite(variance).all()
+    assert (variance >= 0).all()
+
+
+@QUIET
+@given(data=samples(), width=widths, depth=st.integers(1, 4), sigma=sigmas, temperature=temperatures)
+def test_solve_is_certified_or_refuses(data, width, depth, sigma, temperature):
+    x, g, y, x_test, g_test = data
+    try:
+        solution = solve(x, g, y, width, depth, sigma, temperature)
+    except GgdlnError as error:
+        explained(error)
+        return
+    assert solution.residual <= 1e-8
+    assert np.isfinite(solution.hamiltonian)
+    assert all((values > 0).all() for values in solution.eigenvalues)
+    checked(*solution.predict(x_test, g_test), len(x_test))
+    kernel = solution.kernel(x_test, g_test)
+    assert np.isfinite(kernel).all()
+    assert kernel.shape == (len(x_test), len(x_test))
+
+
+@QUIET
+@given(data=samples(), depth=st.integers(1, 3), sigma=sigmas)
+def test_the_infinite_width_limit_always_answers(data, depth, sigma):
+    x, g, y, x_test, g_test = data
+    try:
+        limit = gp_limit(x, g, y, depth=depth, sigma=sigma)
+    except GgdlnError as error:
+        explained(error)
+        return
+    assert np.isfinite(limit.fitted).all()
+    checked(*limit.predict(x_test, g_test), len(x_test))
+
+
+@QUIET
+@given(data=spoilt(), function=st.sampled_from(["solve", "sweep", "gp", "train", "relu", "gibbs", "langevin"]))
+def test_bad_arrays_are_refused_by_name(data, function):
+    x, g, y, x_test, g_test = data
+    calls = {
+        "solve": lambda: solve(x, g, y, 10, temperature=0.1).predict(x_test, g_test),
+        "sweep": lambda: solve_sweep(x, g, y, widths=[5, 50], temperature=0.1)[0].predict(x_test, g_test),
+        "gp": lambda: gp_limit(x, g, y, depth=1, sigma=1.0).predict(x_test, g_test),
+        "train": lambda: train_ensemble(x, g, y, x_test, g_test, width=5, runs=1, seed=0, max_steps=3),
+        "relu": lambda: train_relu(x, y, x_test, width=5, runs=1, seed=0, max_steps=3),
+        "gibbs": lambda: sample_posterior(x, g, y, x_test, g_test, width=5, temperature=0.1, draws=4, warmup=1, seed=0),
+        "langevin": lambda: langevin(x, g, y, x_test, g_test, width=5, temperature=0.1, draws=4, warmup=1, thin=1, seed=0),
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            result = calls[function]()
+        except GgdlnError as error:
+            explained(error)
+            return
+    # A doubled array can still be a valid one, and ReLU networks have no gates.
+    if isinstance(result, tuple):
+        checked(*result, len(x_test))
+    else:
+        assert result.prediction.sizes["test"] == len(x_test)
+
+
+@QUIET
+@given(data=samples(), width=st.sampled_from([1, 3, 50]), depth=st.integers(1, 3), sigma=sigmas)
+def test_training_ends_with_a_status(data, width, depth, sigma):
+    """Few steps from any prior: every run is converged, at its floor, diverged or unfinished, and only finite ones count."""
+    x, g, y, x_test, g_test = data
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            method = "flow" if depth == 1 else "gd"
+            result = train_ensemble(
+                x, g, y, x_test, g_test, width=width, depth=depth, sigma=sigma, runs=2, seed=0, max_steps=5, method=method
+            )
+        except GgdlnError as error:
+            explained(error)
+            return
+    assert result.prediction.shape == (2, len(x_test))
+    assert set(result.status.values) <= {0, 1, 2, 3}
+    fine = result.status.values < 2
+    assert np.isfinite(result.prediction.values[fine]).all()
+
+
+@QUIET
+@given(data=samples(), depth=st.integers(1, 2), sigma=sigmas, temperature=st.sampled_from([1e-8, 1e-3, 1.0]))
+def test_the_sampler_gives_numbers_or_refuses(data, depth, sigma, temperature):
+    x, g, y, x_test, g_test = data
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            result = sample_posterior(
+                x, g, y, x_test, g_test, width=4, depth=depth, sigma=sigma, temperature=temperature, chains=2, draws=5,
+                warmup=2, seed=0,
+            )  # fmt: skip
+        except GgdlnError as error:
+            explained(error)
+            return
+    assert result.prediction.shape == (2, 5, len(x_test))
+    fine = result.status.values == 0
+    assert np.isfinite(result.prediction.values[fine]).all()
+
+
+def _yaml(name):
+    return yaml.safe_load((ROOT / name).read_text())
+
+
+CONFIG = _yaml("config/config.yaml") | {"figures": _yaml("config/figures.yaml")["figures"]}
+SCHEMA = _yaml("workflow/schemas/config.schema.yaml")
+scalars = st.one_of(
+    st.none(), st.booleans(), st.integers(-(10**6), 10**6), st.floats(), st.text(max_size=8), st.just([]), st.just({}),
+    st.sampled_from(["../../etc/passwd", "/tmp/x", "a/b", "{draws}", "!!python/object:os.system", "1e400", "fig1\n"]),
+    st.lists(st.one_of(st.integers(), st.text(max_size=3), st.none()), max_size=3),
+)  # fmt: skip
+
+
+def paths(tree, above=()):
+    """All paths of a nested configuration."""
+    found = [above] if above else []
+    items = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    for key, value in items:
+        found += paths(value, (*above, key))
+    return found
+
+
+PATHS = paths(CONFIG)
+
+
+@settings(max_examples=4 * EXAMPLES, deadline=None, derandomize="FUZZ_EXAMPLES" not in os.environ)
+@given(
+    path=st.sampled_from(PATHS), value=scalars, how=st.sampled_from(["replace", "delete", "rename"]), key=st.text(max_size=6)
+)
+def test_a_mutated_configuration_is_read_or_refused(path, value, how, key):
+    """Any one entry replaced, deleted or renamed: the configuration is valid, or a ConfigError says why."""
+    config = copy.deepcopy(CONFIG)
+    place = config
+    for step in path[:-1]:
+        place = place[step]
+    if how == "replace" or isinstance(place, list):
+        place[path[-1]] = value
+    else:
+        old = place.pop(path[-1])
+        if how == "rename":
+            place[key] = old
+    try:
+        read_config(config, copy.deepcopy(SCHEMA))
+    except ConfigError as error:
+        explained(error)
+
+
+@pytest.mark.parametrize(
+    "text", ["!!python/object/apply:os.system ['true']", "a: &a [*a]", "a: [1, 2", "\t- x", "x: !!binary Zm9v"]
+)
+def test_yaml_from_elsewhere_runs_nothing(text, tmp_path):
+    """Safe loading refuses tags that construct objects; what it reads is not a configuration, and is refused."""
+    try:
+        content = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return
+    with pytest.raises(ConfigError):
+        read_config(content if isinstance(content, dict) else {"figures": content}, copy.deepcopy(SCHEMA))

@@ -406,15 +406,15 @@ def test_recycled_directions_precondition_as_bfgs():
 
 
 def test_parallel_networks_are_the_better_start():
-    """At depth 6 and large labels H starts far lower than from a multiple of the prior, and ends at the same minimum."""
+    """At depth 8 and large labels H starts far lower than from a multiple of the prior, and ends at the same minimum."""
     x, g, y, _, _ = task(gates=4, binary=True)
-    training = Training(x, 1.0 * g, 3 * y, depth=6, basis="auto")
+    training = Training(x, 1.0 * g, 3 * y, depth=8, basis="auto")
     problem = Problem(training.geometry, 3 * training.y / training.lengths, np.zeros(len(y)), 100.0)
     prior = training.prior()
     factor = training.best_factor(problem, prior, *training.scaling_forces(problem, prior))
     scaled = problem.evaluate([layer.times(factor) for layer in prior])
     parallel = problem.evaluate(training.starting_point(problem, []))
-    solution = solve(x, g, 3 * y, 100.0, 6, check_starts=2)
+    solution = solve(x, g, 3 * y, 100.0, 8, check_starts=2)
     lowest = solution.hamiltonian - float(np.log(training.lengths).sum())
     assert factor > 1
     assert parallel.value - lowest < 0.5 * (scaled.value - lowest)
@@ -448,6 +448,13 @@ def test_depth_beyond_any_exponential_object():
     solution = solve(x, g, y, 200.0, 10)
     assert max(solution.training.powers.sizes) <= 30
     np.testing.assert_allclose(solution.predict(x, g)[0], y, atol=1e-6)
+
+
+def test_a_tolerance_below_rounding_is_recognised():
+    """The residual stops falling at rounding: an error says so and gives the residual, long before max_evaluations."""
+    x, g, y, _, _ = task(gates=3)
+    with pytest.raises(ConvergenceError, match="rounding keeps the residual at"):
+        solve(x, g, y, 20.0, tolerance=1e-30, max_evaluations=100000)
 
 
 def test_each_refusal_has_its_error():

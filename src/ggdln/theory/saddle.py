@@ -43,6 +43,9 @@ PROBES = 10
 # Directions of earlier conjugate-gradient runs that are kept.
 RECYCLED = 100
 
+# Below CLOSE the residual falls fast until rounding stops it: that many evaluations without halving it are a sign.
+CLOSE, PATIENCE = 1e-5, 60
+
 
 class Geometry:
     """What does not depend on width, sigma and labels: cosines of the inputs and features of the gates.
@@ -310,8 +313,12 @@ class Curvature:
 
     def __init__(self, problem, state, probes, rng):
         self.problem, self.state = problem, state
-        factor = state.data.factor
-        signs = rng.choice([-1.0, 1.0], size=(problem.geometry.count, probes))
+        factor, count = state.data.factor, problem.geometry.count
+        if count <= 4 * probes:
+            # For few samples all unit vectors: the exact trace, and no noise that looks like negative curvature.
+            signs, probes = np.eye(count) * math.sqrt(count), count
+        else:
+            signs = rng.choice([-1.0, 1.0], size=(count, probes))
         random = solve_triangular(factor, signs, lower=True, trans="T", overwrite_b=True, check_finite=False)
         self.vectors = np.asfortranarray(np.column_stack([state.data.weights, random]))
         self.signs = np.r_[1.0, np.full(probes, -0.5 / probes)]
@@ -490,6 +497,7 @@ def minimise(problem, layers, *, tolerance, limit, seed=0):
     # A typical change of log V_L of 0.3 per direction: those of all layers add up.
     radius = 0.3 * math.sqrt(sum(len(z) for z in state.z)) / len(state.z)
     recycler = Recycler(2 * problem.geometry.powers.gates.shape[1])
+    best, improved = state.residual, problem.evaluations
     while state.residual > tolerance:
         curvature = Curvature(problem, state, PROBES, rng)
         gradient = np.concatenate([(g / 2).ravel() for g in state.gradient])
@@ -504,6 +512,11 @@ def minimise(problem, layers, *, tolerance, limit, seed=0):
         # Below this the difference of two values of H is rounding, and the residual decides.
         rounding = 1e-11 * state.magnitude
         for attempt in itertools.count():
+            if best < CLOSE and (attempt > 20 or problem.evaluations - improved > PATIENCE):
+                raise ConvergenceError(
+                    f"rounding keeps the residual at {best:.1e}, above the tolerance {tolerance:.1e}: the kernel is nearly "
+                    "singular; raise tolerance or temperature"
+                )
             if problem.evaluations >= limit or attempt > 20:
                 raise ConvergenceError(
                     f"saddle point not found in {problem.evaluations} evaluations: residual {state.residual:.1e}, "
@@ -525,4 +538,6 @@ def minimise(problem, layers, *, tolerance, limit, seed=0):
         elif ratio < 0.25:
             radius = norm / 2
         state = trial
+        if state.residual < best / 2:
+            best, improved = state.residual, problem.evaluations
     return state

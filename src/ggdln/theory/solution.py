@@ -20,6 +20,9 @@ from ggdln.errors import InputError, RankError
 from ggdln.theory.saddle import Chain, Data, Geometry, Problem, Whitened, minimise
 from ggdln.theory.symmetric import GatePowers
 
+DEEP = 7
+"""Depth from which a solve starts from parallel networks: there it takes fewer steps, below it the prior does as well."""
+
 BASES = ("auto", "monomial", "subset", "span")
 
 
@@ -181,7 +184,7 @@ class Training:
         if math.isinf(problem.width):
             return layers
         factor = self.best_factor(problem, layers, *forces)
-        if factor > 1 and self.depth > 1 and not trail:
+        if factor > 1 and self.depth >= DEEP and not trail:
             return self.parallel_start(problem, *forces)
         return [layer.times(factor) for layer in layers]
 

@@ -86,7 +86,7 @@ def calm(tmp_path_factory):
 
 def wait_for_state(folder, process):
     """Wait until a sampler has saved a state."""
-    while not list((folder / "results").glob("state/posterior/*/*/*.npz")):
+    while not list((folder / "results").glob("state/posterior/*/*/*/*.npz")):
         assert process.poll() is None, (folder / "run.log").read_text()
         time.sleep(0.02)
 
@@ -99,7 +99,7 @@ def test_a_job_killed_half_way_goes_on_from_its_state(calm, tmp_path):
         time.sleep(0.5)
     finally:
         end(process)
-    left = list((tmp_path / "results").glob("state/posterior/*/*/*.npz"))
+    left = list((tmp_path / "results").glob("state/posterior/*/*/*/*.npz"))
     assert left
     finish(tmp_path)
     logs = "".join(path.read_text() for path in (tmp_path / "logs/sample_chains").rglob("*.log"))
@@ -146,6 +146,21 @@ def test_a_second_workflow_in_the_same_folder_is_refused(calm, tmp_path):
         assert process.wait(timeout=300) == 0
     finally:
         end(process)
+    assert sums(tmp_path) == calm
+
+
+def test_a_module_edited_while_a_job_runs_discards_its_result(calm, tmp_path):
+    """The job says so and fails, its state is not carried on, and the next run starts it afresh with the new code."""
+    process = start(fresh(tmp_path))
+    module = tmp_path / "src/ggdln/dynamics/gibbs.py"
+    try:
+        wait_for_state(tmp_path, process)
+        module.write_text(module.read_text() + "# edited\n")
+        assert process.wait(timeout=300) != 0
+    finally:
+        end(process)
+    assert "edited while it ran" in (tmp_path / "run.log").read_text()
+    finish(tmp_path)
     assert sums(tmp_path) == calm
 
 

@@ -1,11 +1,27 @@
-"""What all scripts share: a log that keeps messages and tracebacks, and the provenance of what a job writes."""
+"""What all scripts share: a log that keeps messages and tracebacks, and the provenance of what a job writes.
+
+The code of a job is fingerprinted before the library is imported. If it has changed when the job ends, nobody can say which
+version made the result, and the job fails: it would otherwise count as made by the new version.
+"""
 
 import faulthandler
+import hashlib
 import logging
 import sys
 import traceback
 from contextlib import contextmanager
 from pathlib import Path
+
+import __main__
+
+
+def fingerprint(files):
+    """sha256 over the contents of the files."""
+    return hashlib.sha256(b"".join(hashlib.sha256(Path(file).read_bytes()).digest() for file in files)).hexdigest()
+
+
+CODE = list(__main__.snakemake.input.code)
+CODE_AT_START = fingerprint(CODE)
 
 # A job runs the library beside its script, whose modules are the inputs of its rule, and not one installed elsewhere.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
@@ -28,6 +44,8 @@ def log_to(path):
     faulthandler.enable(handler.stream)
     try:
         yield logger.info
+        if fingerprint(CODE) != CODE_AT_START:
+            raise RuntimeError("the code of this job was edited while it ran; its result is discarded, run the workflow again")
     except Exception as error:
         logger.error("%s", traceback.format_exc())
         sys.exit(f"{type(error).__name__}: {error}")

@@ -4,7 +4,7 @@ import shutil
 from contextlib import contextmanager
 from pathlib import Path
 
-from job import provenance, read_tasks
+from job import CODE_AT_START, provenance, read_tasks
 
 from ggdln import store
 from ggdln.experiment import Chunk, Curve, run_chunk
@@ -24,7 +24,10 @@ def run_method(snakemake, measure, log):
 
 @contextmanager
 def resumable(snakemake):
-    """A folder for the state of a job, outside its outputs; it goes when the job has written them."""
+    """A folder for the state of a job, outside its outputs; it goes when the job has written them.
+
+    Its name contains the version of the code, so that a state is never carried on by another one.
+    """
     folder = Path("results/state", *Path(snakemake.output[0]).with_suffix("").parts[1:])
-    yield folder
+    yield folder / CODE_AT_START[:10]
     shutil.rmtree(folder, ignore_errors=True)

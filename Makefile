@@ -3,12 +3,18 @@
 # make docs             what the documentation generates      make setup              the environment alone, in .venv
 # make bench            benchmarks, into docs/benchmarks
 #
-# CORES=4 limits the cores; PYTHON=python3.12 chooses the Python that .venv is made from.
+# CORES=4 limits the cores; PROFILE=slurm runs the jobs on a cluster (docs/cluster.md); PYTHON=python3.12 chooses the Python that
+# .venv is made from.
 
 PYTHON ?= python3
-CORES ?= all
 VENV := .venv
-SNAKEMAKE = export PATH="$(CURDIR)/$(VENV)/bin:$$PATH"; if [ -t 1 ]; then logger="--logger rich"; fi; snakemake $$logger --cores $(CORES)
+# A profile says itself how many cores it uses.
+PROFILE ?=
+ifndef PROFILE
+CORES ?= all
+endif
+WHERE = $(if $(PROFILE),--workflow-profile workflow/profiles/$(PROFILE)) $(if $(CORES),--cores $(CORES))
+SNAKEMAKE = export PATH="$(CURDIR)/$(VENV)/bin:$$PATH"; if [ -t 1 ]; then logger="--logger rich"; fi; snakemake $$logger $(WHERE)
 
 .PHONY: setup figures quick test docs bench clean FORCE
 .DEFAULT_GOAL := figures

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ggdln.config import load_config
+from ggdln.config import load_config, read_config
 from ggdln.costs import MEMORY_FACTOR, SNAKEMAKE_MB, CurveCosts, Sizes
-from ggdln.experiment import Chunk
+from ggdln.experiment import Chunk, Curve
 from ggdln.jobs import Jobs, read_benchmarks
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -88,6 +88,43 @@ def test_plan_counts_what_is_left_and_shows_what_was_taken(elsewhere):
     assert float(predicted) > 0
     assert after["fig1"][-1] == before["fig1"][-1]
     assert int(after["all"][1]) == len(everything) - 5
+
+
+def sweep_of(n):
+    """A configuration with a sweep of n points of the gates."""
+    values = {
+        "task": {"kind": "noisy_teacher", "N0": 10, "P": 50, "P_t": 20, "N_T": 50, "gamma": 0.01, "epsilon": 0.1},
+        "gates": {"kind": "random", "b": 0.0},
+        "network": {"L": 1, "N": 20, "sigma": 1.0},
+        "sweep": {"gates.M": list(range(1, n + 1))},
+        "methods": {"gp": {}, "gd": {"runs": 4}},
+        "draws": 4,
+    }
+    series = [{"experiment": "wide", "method": method} for method in values["methods"]]
+    panel = {"kind": "curves", "series": series, "quantity": "bias", "x": "M"}
+    return {
+        "batch": {"draws": 2, "points": 10, "runs": 3},
+        "experiments": {"wide": {"paper": {}, "assumed": values}},
+        "figures": {"wide": {"caption": "", "size": [3, 2], "mosaic": ["a"], "panels": {"a": panel}}},
+    }
+
+
+def test_a_large_sweep_is_laid_out_a_fixed_number_of_times(schema, monkeypatch):
+    """Not once for each chunk: the time to plan a sweep grows with its points, not with their square."""
+    calls, original = [], Curve._grid
+    monkeypatch.setattr(Curve, "_grid", lambda self, sections: calls.append(1) or original(self, sections))
+    counts = []
+    for n in (30, 300):
+        jobs = Jobs(read_config(sweep_of(n), schema))
+        found = jobs.of_figure("wide")
+        for job in found.values():
+            assert job.cost.seconds > 0
+        chunks = 2 * n // 10
+        # Data of two batches of draws; for each chunk gates, the limit, two blocks of runs and their average; the figure.
+        assert len(found) == 2 + 5 * chunks + 2
+        counts.append(len(calls))
+        calls.clear()
+    assert counts[0] == counts[1]
 
 
 # rule, experiment, method, chunk, runs, measured core-seconds, measured peak in MB: jobs of a run at the paper's sizes

@@ -56,15 +56,17 @@ class Jobs:
 
     def __init__(self, config):
         self.config = config
-        self.curves, self.gatings, self.tasks, self.runs_per_job = {}, {}, {}, {}
+        self.curves, self.single, self.gatings, self.tasks, self.runs_per_job = {}, {}, {}, {}, {}
         self._gating_of, self._points, self._costs, self._task_ids = {}, {}, {}, {}
         for experiment in config.experiments.values():
             for curve in experiment.curves():
-                name = curve.id
-                self.curves[name] = curve
-                self.curves[curve.of_runs().id] = curve.of_runs()
+                # Identifiers are hashes of whole sweeps and are taken once. Single runs have one apart from their average.
+                of_runs = curve.of_runs()
+                name, single, gating = curve.id, of_runs.id, curve.gating_id
+                self.curves |= {name: curve, single: of_runs}
+                self.single[name] = single
                 self.runs_per_job[name] = experiment.runs_per_job
-                gating = self._gating_of[name] = self._gating_of[curve.of_runs().id] = curve.gating_id
+                self._gating_of |= {name: gating, single: gating}
                 self.gatings[gating] = curve
         for gating, curve in self.gatings.items():
             points = self._points[gating] = curve.outer_points()
@@ -109,8 +111,9 @@ class Jobs:
         files = []
         for experiment in self.config.experiments_of(figure):
             for curve in experiment.curves():
+                name = curve.id  # a hash of the whole sweep, so once for all chunks
                 for draws, points in spans(experiment, curve):
-                    files.append(CURVE_FILE.format(method=curve.method, curve=curve.id, draws=draws, points=points))
+                    files.append(CURVE_FILE.format(method=curve.method, curve=name, draws=draws, points=points))
         return files
 
     def of_figure(self, figure):
@@ -118,8 +121,9 @@ class Jobs:
         jobs, run = {}, f"{self.config.run}/" if self.config.run else ""
         for experiment in self.config.experiments_of(figure):
             for curve in experiment.curves():
+                names = curve.id, curve.of_runs().id
                 for draws, points in spans(experiment, curve):
-                    self._add_curve(jobs, curve, draws, points)
+                    self._add_curve(jobs, curve.method, *names, draws, points)
         data = f"results/{run}{figure}.nc"
         terms = self.terms("collect_figure", figure=figure)
         jobs[data] = Job("collect_figure", data, tuple(self.curve_files(figure)), terms)
@@ -127,8 +131,7 @@ class Jobs:
         jobs[picture] = Job("draw_figure", picture, (data,), terms)
         return jobs
 
-    def _add_curve(self, jobs, curve, draws, points):
-        name = curve.id
+    def _add_curve(self, jobs, method, name, single, draws, points):
         gating = self._gating_of[name]
 
         def add(rule, output, inputs, **wildcards):
@@ -142,13 +145,12 @@ class Jobs:
         where = {"draws": draws, "points": points}
         gates = add("fit_gates", GATES_FILE.format(gating=gating, **where), tasks, gating=gating, points=points)
         inputs = [*tasks, gates]
-        rule = RULES[curve.method]
+        rule = RULES[method]
         if rule == "average_runs":
-            single = curve.of_runs().id
             for runs in self.run_blocks(name):
                 output = RUNS_FILE.format(curve=single, runs=runs, **where)
                 inputs.append(add("train_networks", output, (*tasks, gates), curve=single, points=points, runs=runs))
-        output = CURVE_FILE.format(method=curve.method, curve=name, **where)
+        output = CURVE_FILE.format(method=method, curve=name, **where)
         add(rule, output, inputs, curve=name, points=points)
 
     def _task_id(self, task, seed):

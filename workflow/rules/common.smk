@@ -64,7 +64,7 @@ def curve_inputs(wildcards):
 
 def run_files(wildcards):
     """The blocks of runs that a curve averages."""
-    single, blocks = CURVES[wildcards.curve].of_runs().id, JOBS.run_blocks(wildcards.curve)
+    single, blocks = JOBS.single[wildcards.curve], JOBS.run_blocks(wildcards.curve)
     return expand(RUNS_FILE, curve=single, draws=wildcards.draws, points=wildcards.points, runs=blocks)
 
 

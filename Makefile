@@ -1,16 +1,25 @@
 # make figures          all figures at the paper's sizes      make figures/fig1.pdf   one of them
 # make quick            all figures at a reduced size         make test               all tests
 # make docs             what the documentation generates      make setup              the environment alone, in .venv
-# make bench            benchmarks, into docs/benchmarks
+# make bench            benchmarks, into docs/benchmarks      make plan               what the figures will take, before anything runs
 #
-# CORES=4 limits the cores; PYTHON=python3.12 chooses the Python that .venv is made from.
+# CONFIG=mine.yaml adds to the configuration of figures and plan.
+# CORES=4 limits the cores; PROFILE=slurm runs the jobs on a cluster (docs/cluster.md); PYTHON=python3.12 chooses the Python that
+# .venv is made from.
 
 PYTHON ?= python3
-CORES ?= all
 VENV := .venv
-SNAKEMAKE = export PATH="$(CURDIR)/$(VENV)/bin:$$PATH"; if [ -t 1 ]; then logger="--logger rich"; fi; snakemake $$logger --cores $(CORES)
+# A profile says itself how many cores it uses.
+PROFILE ?=
+ifndef PROFILE
+CORES ?= all
+endif
+WHERE = $(if $(PROFILE),--workflow-profile workflow/profiles/$(PROFILE)) $(if $(CORES),--cores $(CORES))
+CONFIG ?=
+MORE = $(if $(CONFIG),--configfile $(CONFIG))
+SNAKEMAKE = export PATH="$(CURDIR)/$(VENV)/bin:$$PATH"; if [ -t 1 ]; then logger="--logger rich"; fi; snakemake $$logger $(WHERE)
 
-.PHONY: setup figures quick test docs bench clean FORCE
+.PHONY: setup figures quick plan test docs bench clean FORCE
 .DEFAULT_GOAL := figures
 
 setup: $(VENV)/ready
@@ -23,13 +32,16 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	@touch $@
 
 figures: setup
-	@$(SNAKEMAKE)
+	@$(SNAKEMAKE) $(MORE)
 
 figures/%.pdf: setup FORCE
-	@$(SNAKEMAKE) $@
+	@$(SNAKEMAKE) $(MORE) -- $@
 
 quick: setup
 	@$(SNAKEMAKE) --configfile config/quick.yaml
+
+plan: setup
+	@$(VENV)/bin/python workflow/plan.py $(if $(PROFILE),--profile $(PROFILE)) $(if $(CORES),--cores $(CORES)) $(MORE)
 
 test: setup
 	$(VENV)/bin/ruff check .

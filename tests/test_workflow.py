@@ -135,6 +135,8 @@ EDITS = {
     # file: rules that run again
     "README.md": [],
     "src/ggdln/config.py": [],
+    "src/ggdln/costs.py": [],
+    "src/ggdln/jobs.py": [],
     "src/ggdln/figures/panels.py": ["draw_figure"],
     "workflow/scripts/draw_figure.py": ["draw_figure"],
     "workflow/scripts/collect_figure.py": FIGURE,

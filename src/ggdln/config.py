@@ -10,6 +10,7 @@ import difflib
 import itertools
 import math
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from jsonschema import Draft202012Validator
 
@@ -77,6 +78,18 @@ def read_config(raw, schema):
     if problems:
         raise _error(problems)
     return Config(raw["run"], raw["seed"], raw["digits"], raw["machine"], experiments, raw["figures"])
+
+
+def load_config(root, files):
+    """The configuration in YAML `files` of the project in `root`, each adding to those before it, as Snakemake reads them."""
+    import yaml  # which the library itself doesn't need
+
+    raw = {}
+    for file in files:
+        with open(file) as text:
+            _merge(raw, yaml.safe_load(text) or {})
+    with open(Path(root) / "workflow/schemas/config.schema.yaml") as text:
+        return read_config(raw, yaml.safe_load(text))
 
 
 def join(sections):

@@ -11,9 +11,8 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from ggdln.config import read_config
 from ggdln.errors import ConfigError
-from ggdln.experiment import Chunk
-from ggdln.identity import task_id
 from ggdln.imports import modules_of
+from ggdln.jobs import CURVE_FILE, GATES_FILE, RUNS_FILE, TASK_FILE, Jobs, chunk_of
 
 with open(ROOT / "workflow/schemas/config.schema.yaml") as file:
     SCHEMA = yaml.safe_load(file)
@@ -22,15 +21,8 @@ try:
 except ConfigError as error:
     sys.exit(str(error))
 
-CURVES, GATINGS, TASKS, RUNS_PER_JOB = {}, {}, {}, {}
-for experiment in CONFIG.experiments.values():
-    for curve in experiment.curves():
-        CURVES[curve.id] = curve
-        CURVES[curve.of_runs().id] = curve.of_runs()
-        RUNS_PER_JOB[curve.id] = experiment.runs_per_job
-        GATINGS[curve.gating_id] = curve
-        for point in curve.outer_points():
-            TASKS[task_id(point["task"], curve.seed)] = point["task"]
+JOBS = Jobs(CONFIG)
+CURVES, TASKS = JOBS.curves, JOBS.tasks
 
 
 wildcard_constraints:
@@ -48,20 +40,6 @@ RUN = f"{CONFIG.run}/" if CONFIG.run else ""
 FIGURE_PDF = f"figures/{RUN}{{figure}}.pdf"
 FIGURE_PNG = f"figures/{RUN}{{figure}}.png"
 FIGURE_DATA = f"results/{RUN}{{figure}}.nc"
-TASK_FILE = "results/data/{task}/draws_{draws}.nc"
-GATES_FILE = "results/gates/{gating}/draws_{draws}_points_{points}.nc"
-CURVE_FILE = "results/{method}/{curve}/draws_{draws}_points_{points}.nc"
-RUNS_FILE = "results/runs/{curve}/draws_{draws}_points_{points}_runs_{runs}.nc"
-
-
-def span(first, last):
-    return f"{first}-{last}"
-
-
-def chunk_of(wildcards):
-    draws = map(int, wildcards.draws.split("-"))
-    points = map(int, wildcards.points.split("-"))
-    return Chunk(*draws, *points)
 
 
 def code(script):
@@ -70,41 +48,34 @@ def code(script):
     return [str(p.relative_to(ROOT)) for p in modules_of(path, [ROOT / "src", path.parent])]
 
 
-def task_files(curve, chunk):
-    """The files with the tasks of a chunk's points."""
-    points = curve.outer_points()
-    tasks = dict.fromkeys(task_id(points[p]["task"], curve.seed) for p in chunk.points)
-    draws = span(chunk.first_draw, chunk.last_draw)
-    return [TASK_FILE.format(task=task, draws=draws) for task in tasks]
+def gate_inputs(wildcards):
+    """The tasks that gates are fitted to."""
+    return JOBS.task_files(wildcards.gating, chunk_of(wildcards.draws, wildcards.points))
 
 
 def curve_inputs(wildcards):
     """The tasks and gates that a curve is computed from."""
-    curve = CURVES[wildcards.curve]
+    gating = JOBS.gating_of(wildcards.curve)
     return {
-        "tasks": task_files(curve, chunk_of(wildcards)),
-        "gates": GATES_FILE.format(gating=curve.gating_id, draws=wildcards.draws, points=wildcards.points),
+        "tasks": JOBS.task_files(gating, chunk_of(wildcards.draws, wildcards.points)),
+        "gates": GATES_FILE.format(gating=gating, draws=wildcards.draws, points=wildcards.points),
     }
 
 
 def run_files(wildcards):
     """The blocks of runs that a curve averages."""
-    curve = CURVES[wildcards.curve]
-    total, block = curve.settings["runs"], RUNS_PER_JOB[wildcards.curve]
-    blocks = [span(first, min(first + block, total)) for first in range(0, total, block)]
-    return expand(RUNS_FILE, curve=curve.of_runs().id, draws=wildcards.draws, points=wildcards.points, runs=blocks)
+    single, blocks = JOBS.single[wildcards.curve], JOBS.run_blocks(wildcards.curve)
+    return expand(RUNS_FILE, curve=single, draws=wildcards.draws, points=wildcards.points, runs=blocks)
 
 
-def curve_files(figure):
-    """The files with the curves that a figure shows."""
-    files = []
-    for experiment in CONFIG.experiments_of(figure):
-        for curve in experiment.curves():
-            for chunk in experiment.chunks(curve):
-                draws = span(chunk.first_draw, chunk.last_draw)
-                points = span(chunk.first_point, chunk.last_point)
-                files.append(CURVE_FILE.format(method=curve.method, curve=curve.id, draws=draws, points=points))
-    return files
+def memory(rule):
+    """Memory of a job of a rule, in MB; more at each attempt."""
+    return lambda wildcards, attempt: JOBS.terms(rule, **wildcards).cost(rule).mem_mb(attempt)
+
+
+def minutes(rule):
+    """Time of a job of a rule; more at each attempt."""
+    return lambda wildcards, attempt: JOBS.terms(rule, **wildcards).cost(rule).runtime(attempt)
 
 
 def figure_files():

@@ -14,8 +14,8 @@ rule prepare_task:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=3000,
-        runtime=15,
+        mem_mb=memory("prepare_task"),
+        runtime=minutes("prepare_task"),
     params:
         task=lambda w: TASKS[w.task],
         digits=lambda w: CONFIG.digits if "digits" in TASKS[w.task] else {},

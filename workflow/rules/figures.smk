@@ -3,7 +3,7 @@
 
 rule collect_figure:
     input:
-        curves=lambda w: curve_files(w.figure),
+        curves=lambda w: JOBS.curve_files(w.figure),
         code=code("collect_figure"),
     output:
         FIGURE_DATA,
@@ -15,8 +15,8 @@ rule collect_figure:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=10,
+        mem_mb=memory("collect_figure"),
+        runtime=minutes("collect_figure"),
     params:
         experiments=lambda w: shown_experiments(w.figure),
     script:
@@ -38,8 +38,8 @@ rule draw_figure:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=memory("draw_figure"),
+        runtime=minutes("draw_figure"),
     params:
         layout=lambda w: CONFIG.figures[w.figure],
         experiments=lambda w: shown_experiments(w.figure),

@@ -3,7 +3,7 @@
 
 rule fit_gates:
     input:
-        tasks=lambda w: task_files(GATINGS[w.gating], chunk_of(w)),
+        tasks=gate_inputs,
         code=code("fit_gates"),
     output:
         GATES_FILE,
@@ -15,10 +15,10 @@ rule fit_gates:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=3000,
-        runtime=30,
+        mem_mb=memory("fit_gates"),
+        runtime=minutes("fit_gates"),
     params:
-        points=lambda w: GATINGS[w.gating].outer_points(),
+        points=lambda w: JOBS.points(w.gating),
         seed=CONFIG.seed,
     script:
         "../scripts/fit_gates.py"

@@ -19,8 +19,8 @@ rule train_networks:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=240,
+        mem_mb=memory("train_networks"),
+        runtime=minutes("train_networks"),
     params:
         curve=lambda w: asdict(CURVES[w.curve]),
         machine=CONFIG.machine,
@@ -45,8 +45,8 @@ rule average_runs:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=15,
+        mem_mb=memory("average_runs"),
+        runtime=minutes("average_runs"),
     params:
         curve=lambda w: asdict(CURVES[w.curve]),
     script:
@@ -69,8 +69,8 @@ rule sample_chains:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=240,
+        mem_mb=memory("sample_chains"),
+        runtime=minutes("sample_chains"),
     params:
         curve=lambda w: asdict(CURVES[w.curve]),
         machine=CONFIG.machine,

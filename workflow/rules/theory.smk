@@ -16,8 +16,8 @@ rule solve_gp:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        mem_mb=memory("solve_gp"),
+        runtime=minutes("solve_gp"),
     params:
         curve=lambda w: asdict(CURVES[w.curve]),
     script:
@@ -38,8 +38,8 @@ rule solve_theory:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=120,
+        mem_mb=memory("solve_theory"),
+        runtime=minutes("solve_theory"),
     params:
         curve=lambda w: asdict(CURVES[w.curve]),
     script:

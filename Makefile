@@ -3,6 +3,8 @@
 # make docs             what the documentation generates      make setup              the environment alone, in .venv
 # make bench            benchmarks, into docs/benchmarks      make plan               what the figures will take, before anything runs
 #
+# make test-faults      faults and odd input, at length
+#
 # CONFIG=mine.yaml adds to the configuration of figures and plan.
 # CORES=4 limits the cores; PROFILE=slurm runs the jobs on a cluster (docs/cluster.md); PYTHON=python3.12 chooses the Python that
 # .venv is made from.
@@ -19,7 +21,7 @@ CONFIG ?=
 MORE = $(if $(CONFIG),--configfile $(CONFIG))
 SNAKEMAKE = export PATH="$(CURDIR)/$(VENV)/bin:$$PATH"; if [ -t 1 ]; then logger="--logger rich"; fi; snakemake $$logger $(WHERE)
 
-.PHONY: setup figures quick plan test docs bench clean FORCE
+.PHONY: setup figures quick plan test test-faults docs bench clean FORCE
 .DEFAULT_GOAL := figures
 
 setup: $(VENV)/ready
@@ -47,6 +49,9 @@ test: setup
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 2 --dist loadgroup
+
+test-faults: setup
+	FAULT_ROUNDS=50 FUZZ_EXAMPLES=1000 OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 2 --dist loadgroup tests/test_faults.py tests/test_fuzz.py tests/test_store.py
 
 docs: setup
 	$(VENV)/bin/python docs/generate.py

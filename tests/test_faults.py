@@ -18,9 +18,9 @@ from test_workflow import QUICK, copy_project, snakemake
 
 from ggdln import store
 
-pytestmark = pytest.mark.xdist_group("workflow")
+pytestmark = pytest.mark.xdist_group("faults")
 
-ROUNDS = int(os.environ.get("FAULT_ROUNDS", "6"))
+ROUNDS = int(os.environ.get("FAULT_ROUNDS", "3"))
 SETTINGS = ("--configfile", "config/quick.yaml", "faults.yaml")
 TARGETS = ["figures/quick/fig2.pdf", "figures/quick/figS2.pdf"]
 FAULTS = {

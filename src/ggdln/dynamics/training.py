@@ -117,6 +117,7 @@ def train_relu(
     """
     x, y = checks.array("x", x, 2), checks.array("y", y, 1)
     checks.training_set(x, np.ones((len(x), 1)), y)
+    x_test = checks.array("x_test", x_test, 2)
     x_test, _ = _test_set(x, np.ones((len(x), 1)), x_test, np.ones((len(x_test), 1)))
     options = dict(width=checks.integer("width", width, 1))
 

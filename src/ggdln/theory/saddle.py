@@ -40,6 +40,9 @@ from ggdln.errors import ConvergenceError, RankError
 # Random vectors in the model of the Hessian; from 5 to 100 of them the number of steps hardly changed on digits.
 PROBES = 10
 
+# Smallest singular value of Z: with zero labels and more samples than weights H has no minimum, and Z shrinks for ever.
+SMALLEST = 1e-20
+
 # Directions of earlier conjugate-gradient runs that are kept.
 RECYCLED = 100
 
@@ -127,7 +130,7 @@ class Whitened:
     def of(cls, z):
         """Any Z, turned from the right so that Z^T Z is diagonal."""
         left, singular, _ = np.linalg.svd(z)
-        if not singular[-1] > 0:
+        if not singular[-1] > SMALLEST:
             raise FloatingPointError("Z is singular to working precision")
         return cls.diagonal(left, 2 * np.log(singular))
 
@@ -146,7 +149,7 @@ class Whitened:
     @property
     def scales(self):
         """Diagonal of Z^T Z: (r,)."""
-        return 1 + self.excess.diagonal()
+        return np.einsum("ij,ij->j", self.matrix, self.matrix)
 
     @property
     def log(self):

@@ -264,11 +264,11 @@ class Training:
 
 
 def root(slope):
-    """The zero of an increasing function, None if it is below e^-300."""
+    """The zero of an increasing function of a logarithm, None if it is below -40, as for labels that are zero."""
     low, high = -1.0, 1.0
     while slope(low) > 0:
         low *= 2
-        if low < -300:
+        if low < -40:
             return None
     while slope(high) < 0:
         high *= 2

@@ -61,7 +61,7 @@ def test_nothing_is_marked_where_all_went_well():
     ("changes", "label"),
     [
         ({"runs_failed": at((1, 2))}, "runs failed"),
-        ({"runs_at_floor": at((0, 2))}, "training error at its floor"),
+        ({"runs_at_floor": at((0, 2))}, "at training floor"),
         ({"mixed": at((2, 2)) == 0}, "not mixed"),
     ],
 )

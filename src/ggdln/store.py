@@ -7,6 +7,7 @@ groups. Every group carries the sha256 of its content, so a truncated, damaged o
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 from contextlib import suppress
@@ -102,6 +103,10 @@ DESCRIPTIONS = {
 }
 
 
+LITTLE = 2**20
+"""Free bytes below which a disk counts as full."""
+
+
 def write(content, path, *, provenance):
     """Write a dataset, or a mapping of group name to dataset, with what it was made from in the global attributes."""
     groups = content if isinstance(content, dict) else {"/": content}
@@ -124,9 +129,14 @@ def write(content, path, *, provenance):
             os.fsync(file.fileno())
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
+        free = shutil.disk_usage(path.parent).free
         with suppress(FileNotFoundError):
             os.unlink(temporary)
+        # The NetCDF library doesn't say why it can't write.
+        if isinstance(error, RuntimeError) and "HDF error" in str(error):
+            reason = "No space left on the disk" if free < LITTLE else "the disk can't be written"
+            raise FileError(f"{path}: {reason}, {free} bytes are free ({error})") from error
         raise
 
 

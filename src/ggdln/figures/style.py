@@ -45,7 +45,7 @@ METHODS = {
 CAVEATS = {
     "runs failed": {"color": RED, "size": 8, "of": lambda data: data.runs_failed > 0 if "runs_failed" in data else None},
     "not mixed": {"color": GREY, "size": 6.5, "of": lambda data: ~data.mixed if "mixed" in data else None},
-    "training error at its floor": {
+    "at training floor": {
         "color": INK,
         "size": 5.5,
         "of": lambda data: data.runs_at_floor > 0 if "runs_at_floor" in data else None,

@@ -6,6 +6,7 @@ import pytest
 from ggdln.errors import InputError
 from ggdln.gates import fit_gates, pack_gates, unpack_gates
 from ggdln.kernels import arc_cosine_limit, normalized_gp_kernel
+from ggdln.theory.gp import gp_limit
 
 KMEANS = {"kind": "soft_kmeans", "M": 3, "stiffness": 30.0}
 SPECS = (
@@ -122,7 +123,7 @@ def test_many_random_gates_reach_the_arc_cosine_limit():
 
 
 @pytest.mark.parametrize(("spec", "message"), [
-    ({"kind": "sigmoid", "M": 3}, "accepted: random, local, soft_kmeans, top_down"),
+    ({"kind": "sigmoid", "M": 3}, "accepted: random, rectified, local, soft_kmeans, top_down"),
     ({"kind": "local", "M": 5, "subsets": 3}, "multiples of subsets = 3"),
     ({"kind": "top_down", "M": 5, "p_permitted": 0.5}, "sub-task"),
     (KMEANS | {"M": 61}, "at most the number of training inputs, 60"),
@@ -130,3 +131,15 @@ def test_many_random_gates_reach_the_arc_cosine_limit():
 def test_impossible_gates_say_what_is_possible(spec, message, x):
     with pytest.raises(InputError, match=message):
         fit_gates(spec, x, seed=1)
+
+
+def test_rectified_gates_are_open_where_random_ones_are_and_generic(x):
+    random, rectified = (fit_gates({"kind": kind, "M": 4, "b": 0.1}, x, seed=0) for kind in ("random", "rectified"))
+    np.testing.assert_array_equal(rectified(x) > 0, random(x) > 0)
+    # At depth 3 monomials of 0/1 gates coincide: 4 + 6 + 4 = 14 against C(6, 3) = 20 directions for each input dimension.
+    many = np.random.default_rng(0).standard_normal((600, 8))
+    ranks = []
+    for kind in ("random", "rectified"):
+        g = fit_gates({"kind": kind, "M": 4, "b": 0.0}, many, seed=1)(many)
+        ranks.append(gp_limit(many, g, np.ones(600), depth=3, temperature=0.0).rank)
+    assert ranks == [8 * 14, 8 * 20]

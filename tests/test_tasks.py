@@ -149,3 +149,12 @@ def test_angles_are_the_angles_between_inputs():
     task = make_task({"kind": "angles", "N0": 10, "n_angles": 9, "noise": 0.0}, seed=1)
     theta = task.notes["theta"][1]
     assert np.allclose(task.x_test @ task.x[0], np.cos(theta))
+
+
+def test_shuffled_labels_are_the_same_labels_in_another_order():
+    spec = {"kind": "clustered_teacher", "N0": 4, "P": 50, "P_t": 10, "N_T": 5, "gamma": 0.1, "subsets": 2, "clusters": 3}
+    task, shuffled = (make_task(spec | {"rho": 1.0} | extra, seed=1, draw=2) for extra in ({}, {"shuffled": True}))
+    np.testing.assert_array_equal(np.sort(task.y), np.sort(shuffled.y))
+    assert np.mean(task.y == shuffled.y) < 0.5
+    for name in ("x", "x_test", "y_test"):
+        np.testing.assert_array_equal(getattr(task, name), getattr(shuffled, name))

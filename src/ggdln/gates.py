@@ -4,7 +4,7 @@ Gates are fixed before the network learns. `fit_gates` makes a `Gates` object, w
 (P, M) and holds all that is needed for new inputs.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import xarray as xr
@@ -13,16 +13,15 @@ from scipy.special import softmax
 from ggdln import seeds
 from ggdln.errors import InputError
 
-KINDS = ("random", "local", "soft_kmeans", "top_down", "open")
-
 
 @dataclass(frozen=True)
 class Gates:
     """M fixed gates.
 
     Half-space gates: g_m(x) = 1 if V_m.x / sqrt(N0) > b, else 0; `weights` V (M, N0) is zero outside a gate's receptive
-    field. Soft k-means gates: g(x) = softmax(-stiffness |x - c_m|^2 / N0) with `weights` the centres c (M, N0).
-    `permitted` (tasks, M) sets gates to 0 that the sub-task of an input forbids. `fit` tells how a fit went.
+    field. Rectified gates: g_m(x) = max(V_m.x / sqrt(N0) - b, 0). Soft k-means gates: g(x) = softmax(-stiffness
+    |x - c_m|^2 / N0) with `weights` the centres c (M, N0). `permitted` (tasks, M) sets gates to 0 that the
+    sub-task of an input forbids. `fit` tells how a fit went.
     """
 
     kind: str
@@ -42,7 +41,10 @@ class Gates:
             raise InputError(f"x: got shape {x.shape}, these gates take (P, {self.weights.shape[1]})")
         if self.kind == "soft_kmeans":
             return responsibilities(x, self.weights, self.stiffness)
-        open_ = (x @ self.weights.T / np.sqrt(x.shape[1]) > self.b).astype(np.float64)
+        drive = x @ self.weights.T / np.sqrt(x.shape[1]) - self.b
+        if self.kind == "rectified":
+            return np.maximum(drive, 0.0)
+        open_ = (drive > 0).astype(np.float64)
         if self.permitted is None:
             return open_
         if task is None or len(task) != len(x) or not np.isin(task, np.arange(len(self.permitted))).all():
@@ -58,15 +60,19 @@ def fit_gates(spec, x, *, seed, draw=0, task=None):
     """
     spec = dict(spec)
     kind, M = spec.pop("kind", None), spec.pop("M", None)
-    if kind not in KINDS:
-        raise InputError(f"gates kind: got {kind!r}, accepted: {', '.join(KINDS)}")
-    make = {"open": _open, "random": _random, "local": _local, "soft_kmeans": _soft_kmeans, "top_down": _top_down}[kind]
-    return make(M=M, x=np.asarray(x, dtype=np.float64), task=task, seed=seed, draw=draw, **spec)
+    if kind not in MAKERS:
+        raise InputError(f"gates kind: got {kind!r}, accepted: {', '.join(MAKERS)}")
+    return MAKERS[kind](M=M, x=np.asarray(x, dtype=np.float64), task=task, seed=seed, draw=draw, **spec)
 
 
 def _random(*, M, x, task, seed, draw, b=0.0):
     V = seeds.rng(seed, "random", "gates", draw).standard_normal((M, x.shape[1]))
     return Gates("random", V, b=b)
+
+
+def _rectified(**spec):
+    """Random gates that grow with their input once open: the generic case, where products of gates are independent."""
+    return replace(_random(**spec), kind="rectified")
 
 
 def _open(*, M, x, task, seed, draw):
@@ -130,6 +136,16 @@ def _soft_kmeans(*, M, x, task, seed, draw, stiffness, max_iterations=3000, tole
         "moved_clusters": moved_clusters,
     }
     return Gates("soft_kmeans", centres, stiffness=stiffness, fit=fit)
+
+
+MAKERS = {
+    "random": _random,
+    "rectified": _rectified,
+    "local": _local,
+    "soft_kmeans": _soft_kmeans,
+    "top_down": _top_down,
+    "open": _open,
+}
 
 
 def responsibilities(x, centres, stiffness):

@@ -6,7 +6,7 @@ from ggdln.kernels import normalized_gp_kernel
 from ggdln.observables import observe
 from ggdln.theory.gp import gp_limit
 
-MEASURED = ("predictor", "kernel_shape")
+MEASURED = ("predictor", "kernel_shape", "task_correlation", "kernel_blocks")
 """Observables of the limit; the others are about the order parameters, which are trivial there."""
 
 

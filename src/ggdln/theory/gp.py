@@ -26,6 +26,7 @@ class GPSolution:
     train_error: float
     rank: int
     dead: int
+    temperature: float
     _x: np.ndarray
     _gates: np.ndarray
     _network: dict
@@ -40,6 +41,10 @@ class GPSolution:
     def kernel(self, x, gates, x2=None, gates2=None):
         """K_GP between (x, gates) and (x2, gates2), default themselves: (n, n2)."""
         return gp_kernel(x, gates, x2, gates2, **self._network)
+
+    def kernel_diagonal(self, x, gates):
+        """K_GP of each input with itself: (n,)."""
+        return gp_variance(x, gates, **self._network)
 
 
 def gp_limit(x, gates, y, *, depth=1, sigma=1.0, temperature=0.0, rank_tolerance=RANK_TOLERANCE):
@@ -66,6 +71,7 @@ def gp_limit(x, gates, y, *, depth=1, sigma=1.0, temperature=0.0, rank_tolerance
         train_error=float(np.mean((fitted - y) ** 2)),
         rank=regression.rank,
         dead=int(np.count_nonzero(~alive)),
+        temperature=temperature,
         _x=x[alive],
         _gates=gates[alive],
         _network=network,

@@ -13,6 +13,7 @@ min_version("9.0")
 
 configfile: "config/config.yaml"
 configfile: "config/figures.yaml"
+configfile: "config/claims.yaml"
 
 
 include: "workflow/rules/common.smk"
@@ -21,6 +22,7 @@ include: "workflow/rules/gating.smk"
 include: "workflow/rules/theory.smk"
 include: "workflow/rules/simulation.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/claims.smk"
 
 
 rule all:

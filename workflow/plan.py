@@ -31,10 +31,11 @@ CLUSTER_SECONDS, GROUPED_SECONDS = 10.0, 4.0
 """Time that a SLURM job needs beside its work, and each of the jobs in it."""
 
 
-def pending_files(configfiles):
-    """The files that Snakemake would make or make again."""
+def pending_files(configfiles, run):
+    """The files that Snakemake would make or make again, for all figures and verdicts."""
     command = [sys.executable, "-m", "snakemake", "--snakefile", ROOT / "Snakefile", "--summary", "--nolock"]
     command += ["--configfile", *configfiles] if configfiles else []
+    command += ["--", "all", f"results/{run}/claims.json" if run else "results/claims.json"]
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode:
         sys.exit(result.stderr.strip())
@@ -164,18 +165,19 @@ def main():
     cores = arguments.cores
     cores = len(os.sched_getaffinity(0)) if cores == "all" or not (cores or profile) else int(cores or 0)
     machine = Machine(cores, profile)
-    files = [ROOT / "config/config.yaml", ROOT / "config/figures.yaml", *arguments.configfile]
+    files = [ROOT / "config/config.yaml", ROOT / "config/figures.yaml", ROOT / "config/claims.yaml", *arguments.configfile]
     try:
         jobs = Jobs(load_config(ROOT, files))
     except ConfigError as error:
         sys.exit(str(error))
-    pending = pending_files(arguments.configfile)
+    pending = pending_files(arguments.configfile, jobs.config.run)
     rows, everything = [], {}
     for figure in jobs.config.figures:
         found = jobs.of_figure(figure)
         rows.append(summary(figure, found, pending, machine))
         everything |= found
     rows.append(summary("all", everything, pending, machine))
+    rows.append(summary("verdicts", jobs.of_claims(), pending, machine))
     widths = {key: max(len(key), *(len(row[key]) for row in rows)) for key in rows[0]}
     for row in [dict(zip(widths, widths, strict=True)), *rows]:
         print("  ".join(f"{row[key]:>{width}}" if key != "figure" else f"{row[key]:<{width}}" for key, width in widths.items()))

@@ -14,11 +14,12 @@ from pathlib import Path
 
 from jsonschema import Draft202012Validator
 
+from ggdln.claims import references
 from ggdln.errors import ConfigError
 from ggdln.experiment import Experiment
 from ggdln.tasks.digits import COUNTS
 
-SECTIONS = ("paper", "assumed", "reduced")
+SECTIONS = ("paper", "assumed", "varied", "reduced")
 DEEPEST = 20
 SEVERAL_TASKS = ("mnist_permuted", "mnist_conflicting")
 OBSERVED_ON = {
@@ -32,7 +33,7 @@ OBSERVED_ON = {
 
 @dataclass(frozen=True)
 class Config:
-    """A valid configuration. `figures` maps each figure to its layout."""
+    """A valid configuration. `figures` maps each figure to its layout; `varied` says how a variant differs from its base."""
 
     run: str
     seed: int
@@ -40,6 +41,9 @@ class Config:
     machine: dict
     experiments: dict
     figures: dict
+    claims: dict
+    agreement: list
+    varied: dict
 
     def experiments_of(self, figure):
         """The experiments that a figure shows, each with the methods that are shown, in the order of its panels."""
@@ -47,10 +51,20 @@ class Config:
         for panel in self.figures[figure]["panels"].values():
             for series in shown_series(panel):
                 shown.setdefault(series["experiment"], []).append(series["method"])
-        return [
-            replace(experiment, methods={m: experiment.methods[m] for m in dict.fromkeys(methods)})
-            for experiment, methods in ((self.experiments[name], methods) for name, methods in shown.items())
-        ]
+        return [self._restricted(name, methods) for name, methods in shown.items()]
+
+    def experiments_of_claim(self, claim, *, beyond_figure=False):
+        """The experiments that a claim looks at, with the methods that it looks at, or only those that its figure lacks."""
+        shown = {e.name: e.methods for e in self.experiments_of(self.claims[claim]["figure"])} if beyond_figure else {}
+        seen = {}
+        for experiment, method in references(self.claims[claim]):
+            if method not in shown.get(experiment, ()):
+                seen.setdefault(experiment, []).append(method)
+        return [self._restricted(name, methods) for name, methods in seen.items()]
+
+    def _restricted(self, name, methods):
+        experiment = self.experiments[name]
+        return replace(experiment, methods={method: experiment.methods[method] for method in dict.fromkeys(methods)})
 
 
 def shown_series(panel):
@@ -66,6 +80,9 @@ def read_config(raw, schema):
         problems = _violations(raw, schema, schema)
     if problems:
         raise _error(problems)
+    problems = _fill_variants(raw["experiments"])
+    if problems:
+        raise _error(problems)
     _fill_defaults(raw, schema, schema)
     experiments = {}
     for name, sections in raw["experiments"].items():
@@ -75,9 +92,12 @@ def read_config(raw, schema):
             problems += str(error).splitlines()[1:]
     if not problems:
         problems = _figure_problems(raw["figures"], experiments)
+        problems += _claim_problems(raw["claims"], raw["agreement"], raw["figures"], experiments)
     if problems:
         raise _error(problems)
-    return Config(raw["run"], raw["seed"], raw["digits"], raw["machine"], experiments, raw["figures"])
+    varied = {name: _difference(sections["varied"]) for name, sections in raw["experiments"].items() if "varied" in sections}
+    kept = {key: raw[key] for key in ("run", "seed", "digits", "machine", "figures", "claims", "agreement")}
+    return Config(experiments=experiments, varied=varied, **kept)
 
 
 def load_config(root, files):
@@ -97,7 +117,7 @@ def join(sections):
     joined = {}
     for section in SECTIONS:
         _merge(joined, copy.deepcopy(sections.get(section, {})))
-    return joined
+    return _without_none(joined)
 
 
 def leaves(tree, path=()):
@@ -129,6 +149,11 @@ def _experiment(name, sections, raw, schema):
         if _has(sections["assumed"], path):
             problems.append(f"{where}: {'.'.join(path)} stands under both paper and assumed; accepted: one of them")
     values = join(sections)
+    if "varied" in sections:
+        # A variant on fewer draws than its base has fewer simulated ones too.
+        for settings in values["methods"].values():
+            if "draws" in settings:
+                settings["draws"] = min(settings["draws"], values["draws"])
     sweep = values.get("sweep", {})
     grid = schema["$defs"]["experiment"]["properties"]["sweep"]
     problems += _violations(sweep, grid, schema, f"{where}.sweep")
@@ -185,6 +210,44 @@ def _experiment(name, sections, raw, schema):
         points_per_job=batch["points"],
         runs_per_job=batch["runs"],
     )
+
+
+def _fill_variants(experiments):
+    """Give each variant the sections of the experiment that it varies."""
+    problems = []
+    for name, sections in experiments.items():
+        base = sections.pop("base", None)
+        if base is None:
+            continue
+        if base not in experiments or "base" in experiments[base] or "varied" in experiments[base]:
+            plain = [other for other, found in experiments.items() if "base" not in found and "varied" not in found]
+            problems.append(
+                f"experiments.{name}.base = {base!r}; accepted: an experiment that is not a variant{_near(base, plain)}"
+            )
+            continue
+        filled = copy.deepcopy(experiments[base])
+        _merge(filled, sections)
+        sections |= filled
+        sections.setdefault("varied", {})
+    return problems
+
+
+def _difference(varied):
+    """What is varied, in words; how long the sweep is and how many draws are made is not what a variant is about."""
+    found = [
+        (path, value) for path, value in leaves(varied) if path[0] in ("task", "gates", "network") and value not in (None, {})
+    ]
+    found += [(("sweep", path[1]), value) for path, value in leaves(varied) if path[0] == "sweep"] if not found else []
+    text = (
+        f"{'.'.join(path)} = {value}" if path[0] != "sweep" else f"{path[1]} = {value[0]} ... {value[-1]}"
+        for path, value in found
+    )
+    return ", ".join(text)
+
+
+def _without_none(tree):
+    """Without the keys that a variant has set to nothing."""
+    return {key: _without_none(value) if isinstance(value, dict) else value for key, value in tree.items() if value is not None}
 
 
 def _at(values, point):
@@ -288,6 +351,37 @@ def _series_problems(key, panel, series, experiments):
         if value not in axes.get(axis, ()):
             problems.append(f"{key}.select.{axis} = {value!r}; accepted: {axes.get(axis) or 'an axis of the sweep'}")
     return problems
+
+
+def _claim_problems(claims, agreement, figures, experiments):
+    """Claims about figures, experiments, methods and axes that aren't there."""
+    problems = []
+    for name, claim in claims.items():
+        where, figure = f"claims.{name}", claim["figure"]
+        if figure not in figures:
+            problems.append(f"{where}.figure = {figure!r}; accepted: {', '.join(figures)}")
+        elif claim["panel"] not in figures[figure]["panels"]:
+            problems.append(f"{where}.panel = {claim['panel']!r}; accepted: {', '.join(figures[figure]['panels'])}")
+        unknown = [variant for variant in claim["sensitivity"] if variant not in experiments]
+        problems += [f"{where}.sensitivity: {v!r}; accepted: {', '.join(experiments)}{_near(v, experiments)}" for v in unknown]
+        if not unknown:
+            for reference in references(claim):
+                problems += _reference_problems(where, *reference, experiments)
+    for i, entry in enumerate(agreement):
+        where = f"agreement[{i}]"
+        for found in (entry, entry | entry["reference"]):
+            problems += _reference_problems(where, found["experiment"], found["method"], experiments)
+        if entry["figure"] not in figures:
+            problems.append(f"{where}.figure = {entry['figure']!r}; accepted: {', '.join(figures)}")
+    return list(dict.fromkeys(problems))
+
+
+def _reference_problems(where, experiment, method, experiments):
+    if experiment not in experiments:
+        return [f"{where}: experiment {experiment!r}; accepted: {', '.join(experiments)}{_near(experiment, experiments)}"]
+    if method not in experiments[experiment].methods:
+        return [f"{where}: method {method!r}; accepted: a method of {experiment}, {', '.join(experiments[experiment].methods)}"]
+    return []
 
 
 def _violations(value, node, schema, where="", sections=None):

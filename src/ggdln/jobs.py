@@ -48,6 +48,8 @@ class Job:
         stage, *rest = Path(self.output).with_suffix(".tsv").parts[1:]
         if self.rule in ("average_runs", "sample_chains", "collect_figure", "draw_figure"):
             rest.insert(0, stage)
+        if self.rule == "judge_claim":
+            rest = [part for part in (stage, *rest) if part != "claims"]
         return str(Path(self.rule, *rest))
 
 
@@ -98,6 +100,8 @@ class Jobs:
             return costs.of_task(self.tasks[wildcards["task"]], len(_span(wildcards["draws"])))
         if rule in ("collect_figure", "draw_figure"):
             return costs.of_figure(len(self.curve_files(wildcards["figure"])))
+        if rule == "judge_claim":
+            return costs.of_figure(len(self.claim_files(wildcards["claim"])))
         chunk = chunk_of(wildcards["draws"], wildcards["points"])
         name = wildcards["gating"] if rule == "fit_gates" else wildcards["curve"]
         if name not in self._costs:
@@ -108,27 +112,52 @@ class Jobs:
     @cache  # noqa: B019 - there is one of these in a process
     def curve_files(self, figure):
         """The files with the curves that a figure shows."""
+        return self._files(self.config.experiments_of(figure))
+
+    @cache  # noqa: B019
+    def claim_files(self, claim):
+        """The files with the curves that a claim looks at beyond those of its figure."""
+        return self._files(self.config.experiments_of_claim(claim, beyond_figure=True))
+
+    def _files(self, experiments):
         files = []
-        for experiment in self.config.experiments_of(figure):
+        for experiment in experiments:
             for curve in experiment.curves():
                 name = curve.id  # a hash of the whole sweep, so once for all chunks
                 for draws, points in spans(experiment, curve):
                     files.append(CURVE_FILE.format(method=curve.method, curve=name, draws=draws, points=points))
-        return files
+        return list(dict.fromkeys(files))  # two variants may be the same in a small run
 
     def of_figure(self, figure):
         """All jobs that a figure needs: output -> Job, in an order in which they can be done."""
-        jobs, run = {}, f"{self.config.run}/" if self.config.run else ""
-        for experiment in self.config.experiments_of(figure):
-            for curve in experiment.curves():
-                names = curve.id, curve.of_runs().id
-                for draws, points in spans(experiment, curve):
-                    self._add_curve(jobs, curve.method, *names, draws, points)
+        jobs, run = self._curve_jobs(self.config.experiments_of(figure)), f"{self.config.run}/" if self.config.run else ""
         data = f"results/{run}{figure}.nc"
         terms = self.terms("collect_figure", figure=figure)
         jobs[data] = Job("collect_figure", data, tuple(self.curve_files(figure)), terms)
         picture = f"figures/{run}{figure}.pdf"
         jobs[picture] = Job("draw_figure", picture, (data,), terms)
+        return jobs
+
+    def of_claims(self):
+        """All jobs that the verdicts need beyond those of the figures."""
+        jobs, run = {}, f"{self.config.run}/" if self.config.run else ""
+        for claim, content in self.config.claims.items():
+            jobs |= self._curve_jobs(self.config.experiments_of_claim(claim))
+            output = f"results/{run}claims/{claim}.json"
+            inputs = (f"results/{run}{content['figure']}.nc", *self.claim_files(claim))
+            jobs[output] = Job("judge_claim", output, inputs, self.terms("judge_claim", claim=claim))
+        for figure in self.config.figures:
+            for output in self.of_figure(figure):
+                jobs.pop(output, None)
+        return jobs
+
+    def _curve_jobs(self, experiments):
+        jobs = {}
+        for experiment in experiments:
+            for curve in experiment.curves():
+                names = curve.id, curve.of_runs().id
+                for draws, points in spans(experiment, curve):
+                    self._add_curve(jobs, curve.method, *names, draws, points)
         return jobs
 
     def _add_curve(self, jobs, method, name, single, draws, points):

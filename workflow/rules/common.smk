@@ -27,6 +27,7 @@ CURVES, TASKS = JOBS.curves, JOBS.tasks
 
 wildcard_constraints:
     figure="|".join(CONFIG.figures),
+    claim="|".join(CONFIG.claims) or "none",
     method="[a-z]+",
     task="[a-z_]+-[0-9a-f]{10}",
     gating="[a-z_]+-[0-9a-f]{10}",
@@ -40,6 +41,8 @@ RUN = f"{CONFIG.run}/" if CONFIG.run else ""
 FIGURE_PDF = f"figures/{RUN}{{figure}}.pdf"
 FIGURE_PNG = f"figures/{RUN}{{figure}}.png"
 FIGURE_DATA = f"results/{RUN}{{figure}}.nc"
+CLAIM = f"results/{RUN}claims/{{claim}}.json"
+CLAIMS = f"results/{RUN}claims.json"
 
 
 def code(script):
@@ -80,6 +83,12 @@ def minutes(rule):
 
 def figure_files():
     return [FIGURE_PDF.format(figure=figure) for figure in CONFIG.figures]
+
+
+def claimed_experiments(claim):
+    """Parameters of the experiments that a claim looks at, and how they were varied."""
+    found = CONFIG.experiments_of_claim(claim)
+    return {e.name: asdict(e) | {"varied": CONFIG.varied.get(e.name, "")} for e in found}
 
 
 def shown_experiments(figure):

@@ -16,7 +16,9 @@ PROFILE ?=
 ifndef PROFILE
 CORES ?= all
 endif
-WHERE = $(if $(PROFILE),--workflow-profile workflow/profiles/$(PROFILE)) $(if $(CORES),--cores $(CORES))
+WHERE = $(if $(PROFILE),--workflow-profile workflow/profiles/$(PROFILE),$(MEMORY)) $(if $(CORES),--cores $(CORES))
+# On one machine no more jobs at a time than fit in its memory.
+MEMORY = --resources mem_mb=$$(python -c 'import psutil; print(psutil.virtual_memory().total // 2**20)')
 CONFIG ?=
 MORE = $(if $(CONFIG),--configfile $(CONFIG))
 SNAKEMAKE = export PATH="$(CURDIR)/$(VENV)/bin:$$PATH"; if [ -t 1 ]; then logger="--logger rich"; fi; snakemake $$logger $(WHERE)
@@ -51,7 +53,7 @@ test: setup
 	OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 2 --dist loadgroup
 
 test-faults: setup
-	FAULT_ROUNDS=50 FUZZ_EXAMPLES=1000 OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 2 --dist loadgroup tests/test_faults.py tests/test_fuzz.py tests/test_store.py
+	FAULT_ROUNDS=50 FAULT_TABLE=faults.md FUZZ_EXAMPLES=1000 OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 2 --dist loadgroup tests/test_faults.py tests/test_fuzz.py tests/test_store.py
 
 docs: setup
 	$(VENV)/bin/python docs/generate.py

@@ -6,12 +6,16 @@ A short round by default; `make test-faults` sets FAULT_ROUNDS to kill at many m
 import contextlib
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 
+import netCDF4
 import pytest
 import yaml
 from test_workflow import QUICK, copy_project, snakemake
@@ -76,6 +80,17 @@ def sums(folder):
 
 
 @pytest.fixture(scope="module")
+def faults():
+    """Count faults that were survived; FAULT_TABLE names a file for the table."""
+    counts = Counter()
+    yield lambda name, times=1: counts.update({name: times})
+    if table := os.environ.get("FAULT_TABLE"):
+        rows = [f"| {name} | {count} | {count} | 0 |" for name, count in sorted(counts.items())]
+        lines = ["| fault | tried | survived | lost |", "|---|--:|--:|--:|", *rows]
+        Path(table).write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture(scope="module")
 def calm(tmp_path_factory):
     """What an undisturbed run gives."""
     folder = fresh(tmp_path_factory.mktemp("calm"))
@@ -91,7 +106,7 @@ def wait_for_state(folder, process):
         time.sleep(0.02)
 
 
-def test_a_job_killed_half_way_goes_on_from_its_state(calm, tmp_path):
+def test_a_job_killed_half_way_goes_on_from_its_state(calm, tmp_path, faults):
     """SIGKILL for the workflow and its jobs while chains run; the rerun says that it goes on, and gives the same bits."""
     process = start(fresh(tmp_path))
     try:
@@ -106,36 +121,61 @@ def test_a_job_killed_half_way_goes_on_from_its_state(calm, tmp_path):
     assert "going on from checkpoint" in logs
     assert sums(tmp_path) == calm
     assert not list((tmp_path / "results/state").rglob("*.npz"))
+    faults("SIGKILL of everything while chains run")
 
 
-def test_kills_at_random_moments_lose_nothing(calm, tmp_path):
-    """SIGKILL of everything, of the workflow alone (its jobs go on) or of one job, again and again."""
+def kill(target, process, folder, rng):
+    """Kill what `target` says, and tell whether it was there."""
+    if target == "workflow":
+        process.kill()
+        time.sleep(rng.uniform(0, 1))  # its jobs go on
+        return True
+    if target == "everything while a job writes":
+        # A file exists under its temporary name for some milliseconds.
+        end_of_wait = time.monotonic() + 10
+        while process.poll() is None and time.monotonic() < end_of_wait:
+            if any(name.endswith(".tmp") for _, _, names in os.walk(folder / "results") for name in names):
+                end(process)
+                return True
+        return False
+    jobs = [pid for pid in group_of(process) if pid != process.pid]
+    if target == "a job" and jobs:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(rng.choice(jobs), signal.SIGKILL)
+        time.sleep(rng.uniform(0, 2))
+    return target == "everything" or bool(jobs)
+
+
+def test_kills_at_random_moments_lose_nothing(calm, tmp_path, faults):
+    """SIGKILL of everything, of the workflow alone, of one job, or of all while a file is written, again and again."""
     seed = random.SystemRandom().randrange(2**32)
     print("seed", seed)
     rng = random.Random(seed)
     fresh(tmp_path)
-    for _ in range(ROUNDS):
+    done = Counter()
+    while done.total() < ROUNDS:
         process = start(tmp_path)
         try:
             deadline = time.monotonic() + rng.uniform(0, 12)
             while time.monotonic() < deadline and process.poll() is None:
                 time.sleep(0.05)
-            others = [pid for pid in group_of(process) if pid != process.pid]
-            target = rng.choice(["all", "workflow", "job"])
-            if target == "workflow":
-                process.kill()
-                time.sleep(rng.uniform(0, 1))
-            elif target == "job" and others:
-                os.kill(rng.choice(others), signal.SIGKILL)
-                time.sleep(rng.uniform(0, 2))
+            target = rng.choice(["everything", "workflow", "a job", "everything while a job writes"])
+            if kill(target, process, tmp_path, rng):
+                done[target] += 1
         finally:
             end(process)
         assert snakemake(tmp_path, *SETTINGS, "--unlock").returncode == 0
+        if process.returncode == 0:
+            # All is made: begin again.
+            assert sums(tmp_path) == calm
+            shutil.rmtree(tmp_path / "results")
     finish(tmp_path)
     assert sums(tmp_path) == calm
+    for target, count in done.items():
+        faults(f"SIGKILL of {target}", count)
 
 
-def test_a_second_workflow_in_the_same_folder_is_refused(calm, tmp_path):
+def test_a_second_workflow_in_the_same_folder_is_refused(calm, tmp_path, faults):
     """It says that the folder is locked and touches nothing; the first one finishes."""
     process = start(fresh(tmp_path))
     try:
@@ -147,9 +187,10 @@ def test_a_second_workflow_in_the_same_folder_is_refused(calm, tmp_path):
     finally:
         end(process)
     assert sums(tmp_path) == calm
+    faults("a second workflow in the same folder")
 
 
-def test_a_module_edited_while_a_job_runs_discards_its_result(calm, tmp_path):
+def test_a_module_edited_while_a_job_runs_discards_its_result(calm, tmp_path, faults):
     """The job says so and fails, its state is not carried on, and the next run starts it afresh with the new code."""
     process = start(fresh(tmp_path))
     module = tmp_path / "src/ggdln/dynamics/gibbs.py"
@@ -162,9 +203,20 @@ def test_a_module_edited_while_a_job_runs_discards_its_result(calm, tmp_path):
     assert "edited while it ran" in (tmp_path / "run.log").read_text()
     finish(tmp_path)
     assert sums(tmp_path) == calm
+    faults("a module edited while a job runs")
+
+
+def from_an_older_version(data):
+    """The file as an older version of the code would have marked it."""
+    with tempfile.NamedTemporaryFile(suffix=".nc") as file:
+        Path(file.name).write_bytes(data)
+        with netCDF4.Dataset(file.name, "a") as dataset:
+            dataset.format = "ggdln 0"
+        return Path(file.name).read_bytes()
 
 
 DAMAGE = {
+    "older": from_an_older_version,
     "truncated": lambda data: data[: len(data) // 2],
     "bit-flipped": lambda data: data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 4]) + data[len(data) // 2 + 1 :],
     "empty": lambda data: b"",
@@ -182,7 +234,7 @@ def finished(tmp_path_factory):
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_file_is_named_and_replaced(finished, damage):
+def test_a_damaged_file_is_named_and_replaced(finished, damage, faults):
     """The next stage refuses it and names it; deleted as the message says, it is made anew with the same contents."""
     before = sums(finished)
     victim = next((finished / "results/gates").rglob("*.nc"))
@@ -196,6 +248,7 @@ def test_a_damaged_file_is_named_and_replaced(finished, damage):
     result = snakemake(finished, *QUICK, "--forcerun", "solve_gp", "--", "figures/quick/figS5.pdf")
     assert result.returncode == 0, result.stdout + result.stderr
     assert sums(finished) == before
+    faults(f"a file damaged: {damage}")
 
 
 def mount(*arguments):
@@ -214,7 +267,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", str(disk)], check=True)
 
 
-def test_a_full_disk_is_reported_and_nothing_half_written_stays(small_disk, calm):
+def test_a_full_disk_is_reported_and_nothing_half_written_stays(small_disk, calm, faults):
     """The run fails with 'No space left'; every file left is whole; with more space it finishes with the same numbers."""
     result = snakemake(small_disk, *SETTINGS, "--", *TARGETS)
     assert result.returncode != 0
@@ -224,12 +277,14 @@ def test_a_full_disk_is_reported_and_nothing_half_written_stays(small_disk, calm
     assert mount("-o", "remount,size=1g", str(small_disk / "results")).returncode == 0
     finish(small_disk)
     assert sums(small_disk) == calm
+    faults("a full disk")
 
 
-def test_a_read_only_results_folder_is_reported(small_disk):
+def test_a_read_only_results_folder_is_reported(small_disk, faults):
     """The error names the folder; nothing is drawn."""
     assert mount("-o", "remount,ro", str(small_disk / "results")).returncode == 0
     result = snakemake(small_disk, *QUICK, "--", "figures/quick/figS5.pdf")
     assert result.returncode != 0
     assert "Read-only file system" in result.stdout + result.stderr
     assert not list((small_disk / "figures/quick").glob("*.pdf")) if (small_disk / "figures/quick").exists() else True
+    faults("a read-only results folder")

@@ -242,3 +242,40 @@ def test_a_bad_configuration_stops_everything_with_one_message(root, tmp_path, s
     assert "Traceback" not in result.stderr + result.stdout
     after = sorted(p for p in tmp_path.rglob("*") if not {"__pycache__", ".snakemake"} & set(p.parts))
     assert after == before
+
+
+def test_what_does_not_fit_is_refused_before_anything_runs(root, tmp_path):
+    """The message names the job, what it needs and what there is."""
+    copy_project(root, tmp_path)
+    (tmp_path / "small.yaml").write_text("machine: {available_mb: 90}")
+    result = snakemake(tmp_path, *QUICK, "small.yaml", "--", "figures/quick/figS5.pdf")
+    assert result.returncode != 0
+    assert re.search(r"prepare_task needs \d+ MB for results/data/\S+, this machine has 90 MB", result.stderr)
+    assert "Traceback" not in result.stderr
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize("text", [
+    "seed: !!python/object/apply:os.system ['touch written']",
+    "run: ../../elsewhere",
+    "run: /tmp",
+    "digits: {source: full, folder: !!python/name:os.getcwd}",
+])  # fmt: skip
+def test_a_configuration_from_elsewhere_runs_nothing_and_writes_nowhere_else(root, tmp_path, text):
+    project = tmp_path / "project"
+    project.mkdir()
+    copy_project(root, project)
+    (project / "foreign.yaml").write_text(text)
+    result = snakemake(project, "--configfile", "foreign.yaml", "--", "figures/figS5.pdf")
+    assert result.returncode != 0
+    assert not list(tmp_path.rglob("written"))
+    assert [path.name for path in tmp_path.iterdir()] == ["project"]
+    assert not (project / "results").exists()
+
+
+@pytest.mark.parametrize("target", ["results/data/../../../outside/draws_0-1.nc", "figures/../../outside.pdf"])
+def test_no_rule_makes_files_outside_the_results(root, tmp_path, target):
+    copy_project(root, tmp_path)
+    result = snakemake(tmp_path, *QUICK, "--", target)
+    assert result.returncode != 0
+    assert not (tmp_path.parent / "outside").exists()

@@ -155,7 +155,10 @@ def read(path, group="/"):
             f"{path}: truncated, damaged or not a NetCDF file ({error}); delete it to have it made again"
         ) from error
     if made_by != FORMAT:
-        raise FileError(f"{path}: not a file of this version of ggdln (format {made_by!r}, expected {FORMAT!r})")
+        raise FileError(
+            f"{path}: not a file of this version of ggdln (format {made_by!r}, expected {FORMAT!r}); "
+            "delete it to have it made again"
+        )
     if dataset.attrs.get("content_sha256") != digest(dataset):
         raise FileError(f"{path}: the content of group {group!r} does not match its checksum; delete it to have it made again")
     return dataset

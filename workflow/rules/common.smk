@@ -4,12 +4,15 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+import psutil
 import yaml
+from snakemake.exceptions import WorkflowError
 
 ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT / "src"))
 
 from ggdln.config import read_config
+from ggdln.costs import SECONDS
 from ggdln.errors import ConfigError
 from ggdln.imports import modules_of
 from ggdln.jobs import CURVE_FILE, GATES_FILE, RUNS_FILE, TASK_FILE, Jobs, chunk_of
@@ -94,6 +97,24 @@ def claimed_experiments(claim):
 def shown_experiments(figure):
     """Parameters of the experiments of a figure."""
     return {experiment.name: asdict(experiment) for experiment in CONFIG.experiments_of(figure)}
+
+
+def refuse_what_does_not_fit():
+    """End with a message, before anything runs, if a job is predicted to need more memory than this machine has."""
+    available = CONFIG.machine.get("available_mb", psutil.virtual_memory().total // 2**20)
+    for job in workflow.dag.needrun_jobs():
+        if job.rule.name in SECONDS:
+            needed = JOBS.terms(job.rule.name, **job.wildcards_dict).cost(job.rule.name).megabytes
+            if needed > available:
+                raise WorkflowError(
+                    f"{job.rule.name} needs {needed:.0f} MB for {job.output[0]}, this machine has {available} MB for jobs. "
+                    "Nothing was started; choose a smaller P, N or batch, or run it on a cluster (docs/cluster.md)."
+                )
+
+
+onstart:
+    if workflow.local_exec:
+        refuse_what_does_not_fit()
 
 
 onsuccess:

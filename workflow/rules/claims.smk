@@ -30,6 +30,7 @@ rule collect_claims:
     input:
         claims=expand(CLAIM, claim=CONFIG.claims),
         data=expand(FIGURE_DATA, figure=dict.fromkeys(entry["figure"] for entry in CONFIG.agreement)),
+        findings=list(dict.fromkeys(FINDINGS.values())),
         code=code("collect_claims"),
     output:
         CLAIMS,
@@ -46,5 +47,6 @@ rule collect_claims:
     params:
         run=CONFIG.run,
         agreement=CONFIG.agreement,
+        findings=FINDINGS,
     script:
         "../scripts/collect_claims.py"

@@ -12,6 +12,9 @@ from ggdln.files import write_json
 
 def main(snakemake, log):
     claims = [json.loads(Path(file).read_text()) for file in snakemake.input.claims]
+    for claim in claims:
+        finding = snakemake.params.findings.get(claim["id"])
+        claim["finding"] = Path(finding).read_text() if finding else ""
     data = {Path(file).stem: store.groups(file) for file in snakemake.input.data}
     distances = [agreement(entry, data[entry["figure"]]) for entry in snakemake.params.agreement]
     for claim in claims:

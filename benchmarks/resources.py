@@ -27,7 +27,7 @@ SAMPLING = 30
 
 def measured_jobs(folder):
     """(rule, terms, measurement) of each benchmark file whose job is known."""
-    files = [ROOT / "config/config.yaml", ROOT / "config/figures.yaml"]
+    files = [ROOT / f"config/{name}.yaml" for name in ("config", "figures", "claims")]
     configs = [load_config(ROOT, files), load_config(ROOT, [*files, ROOT / "config/quick.yaml"])]
     runs = {config.run: Jobs(config) for config in configs}
     for rule, wildcards, values in read_benchmarks(folder):

@@ -209,8 +209,9 @@ def read_benchmarks(folder):
         rule, *between, _ = path.relative_to(folder).parts
         if not values:
             continue
-        if rule in ("collect_figure", "draw_figure"):
-            yield rule, {"run": between[0] if between else "", "figure": path.stem}, values
+        if rule in ("collect_figure", "draw_figure", "judge_claim"):
+            what = "claim" if rule == "judge_claim" else "figure"
+            yield rule, {"run": between[0] if between else "", what: path.stem}, values
             continue
         kind = {"prepare_task": "task", "fit_gates": "gating"}.get(rule, "curve")
         yield rule, {kind: between[-1]} | dict(re.findall(r"(draws|points|runs)_(\d+-\d+)", path.stem)), values

@@ -167,13 +167,12 @@ class Run:
     """A Snakemake that sends its jobs to the cluster. It ends within the time it is given."""
 
     def __init__(self, folder, *arguments, seconds=400):
-        # Without --foreground it would pass signals on twice, and the second interrupts the cancelling of jobs.
-        command = ["timeout", "--foreground", "-k", "10", str(seconds), sys.executable, "-m", "snakemake"]
+        command = ["timeout", "-k", "10", str(seconds), sys.executable, "-m", "snakemake"]
         command += ["--workflow-profile", "workflow/profiles/slurm"]
         # This cluster has no accounting, and its jobs are short.
-        command += ["--slurm-status-command", "squeue", "--slurm-no-account", "--slurm-init-seconds-before-status-checks", "1"]
+        command += ["--slurm-status-command", "squeue", "--slurm-no-account", "--slurm-init-seconds-before-status-checks", "2"]
         self.folder = folder
-        self.log = folder / "run.log"
+        self.log = folder / f"run{len(list(folder.glob('run*.log')))}.log"
         with open(self.log, "w") as log:
             self.process = subprocess.Popen([*command, *arguments], cwd=folder, stdout=log, stderr=subprocess.STDOUT)
 
@@ -187,7 +186,8 @@ class Run:
 
     def interrupt(self):
         """What Ctrl-C does."""
-        os.kill(self.process.pid, signal.SIGINT)  # timeout passes it on
+        for pid in children(self.process.pid):  # timeout would pass it on twice, and kill
+            os.kill(pid, signal.SIGINT)
         assert self.process.wait() != 0
 
     def kill(self):
@@ -270,24 +270,20 @@ class TestOnSlurm:
         states = cluster.states()
         assert not {states[job] for run in runs for job in run.submitted()} & {"RUNNING", "PENDING", "COMPLETING"}
 
-    def test_a_run_that_was_stopped_is_taken_up_again(self, cluster, undisturbed, disturbed):
-        run, first = disturbed()
-        run.interrupt()
+    def test_runs_that_were_stopped_are_taken_up_again(self, cluster, undisturbed, disturbed):
+        """One ends as by Ctrl-C and cancels its job. One is killed: its job goes on, beside the one submitted for the same file."""
+        interrupted, first = disturbed()
+        interrupted.interrupt()
         assert cluster.states()[first] == "CANCELLED"
-        run, second = disturbed(folder=run.folder)
-        run.finish()
-        assert cluster.states()[second] == "COMPLETED"
-
-    def test_a_run_that_was_killed_is_taken_up_again(self, cluster, undisturbed, disturbed):
-        """Its job goes on, beside the one that is submitted for the same file."""
-        run, first = disturbed()
-        run.kill()
-        assert cluster.states()[first] == "RUNNING"
-        assert snakemake(run.folder, *SLOW, "--unlock").returncode == 0
-        run, second = disturbed(folder=run.folder)
-        run.finish()
-        until(lambda: cluster.states()[first] == "COMPLETED")
-        assert cluster.states()[second] == "COMPLETED"
+        interrupted, second = disturbed(folder=interrupted.folder)
+        killed, left = disturbed()
+        killed.kill()
+        assert cluster.states()[left] == "RUNNING"
+        assert snakemake(killed.folder, *SLOW, "--unlock").returncode == 0
+        killed, third = disturbed(folder=killed.folder)
+        interrupted.finish()
+        killed.finish()
+        assert {cluster.states()[job] for job in (second, left, third)} == {"COMPLETED"}
 
     def test_jobs_that_are_ended_are_done_again_with_more(self, cluster, undisturbed, disturbed):
         """One goes over its memory, one over its time and one is cancelled: each is submitted once more."""

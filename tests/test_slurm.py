@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 QUICK = ("--configfile", "config/quick.yaml")
 SLOW = ("--configfile", "tests/slurm/slow.yaml")
 TARGETS = ("figures/quick/fig2.pdf", "figures/quick/figS5.pdf")
+DAEMONS = ("munged", "slurmctld", "slurmd")
 
 
 def why_not():
@@ -42,7 +43,7 @@ def call(*command, seconds=30):
     return subprocess.run(["timeout", "-k", "5", str(seconds), *map(str, command)], capture_output=True, text=True)
 
 
-def until(condition, seconds=60):
+def until(condition, seconds=120):
     """What `condition` gives as soon as it is true."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -65,31 +66,77 @@ class Cluster:
     def kill(self, daemon):
         pid = self.pid(daemon)
         os.kill(pid, signal.SIGKILL)
-        until(lambda: not Path(f"/proc/{pid}").exists() or "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text())
+        until(lambda: not alive(pid))
 
     def states(self):
         """State of each job: id -> state."""
         shown = call("squeue", "--noheader", "--states=all", "--format=%i|%T").stdout
         return dict(line.split("|") for line in shown.splitlines())
 
-    def job_in(self, state, since=()):
-        """The one job in this state that is not among those of `since`, or None."""
-        return next((job for job, found in self.states().items() if found == state and job not in since), None)
-
     def memory(self, job):
         """Memory that a job asked for, in MB."""
-        shown = call("scontrol", "show", "job", job).stdout
-        return int(re.search(r"MinMemoryNode=(\d+)M", shown)[1])
+        return int(re.search(r"MinMemoryNode=(\d+)M", self._show(job))[1])
+
+    def minutes(self, job):
+        """Time that a job asked for."""
+        hours, minutes = re.search(r"TimeLimit=(\d+):(\d+):", self._show(job)).groups()
+        return 60 * int(hours) + int(minutes)
+
+    def watchers(self, job):
+        """Processes by which SLURM starts and watches a running job."""
+        paths = [path.parent for path in Path("/proc").glob("[0-9]*/cmdline") if _says(path, f"slurmstepd: [{job}.")]
+        return {int(path.name) for path in paths}
 
     def processes(self, job):
-        """Processes of a running job."""
-        shown = call("scontrol", "listpids", job).stdout
-        pids = {int(line.split()[0]) for line in shown.splitlines()[1:]} - {-1}
-        watchers = [path.parent for path in Path("/proc").glob("[0-9]*/cmdline") if _says(path, f"slurmstepd: [{job}.")]
-        return pids | {int(path.name) for path in watchers}
+        """Processes of a running job, once it has got to its work: our script, and the Snakemakes and the srun that start it."""
+
+        def found():
+            shown = call("scontrol", "listpids", job).stdout
+            pids = {int(line.split()[0]) for line in shown.splitlines()[1:]} - {-1} - self.watchers(job)
+            return pids if any("sample_chains.py" in _command(pid) for pid in pids) else None
+
+        return until(found)
+
+    def saved(self):
+        """When the controller last wrote down the state of jobs."""
+        return (self.folder / "state/job_state").stat().st_mtime
 
     def node(self):
         return call("sinfo", "--noheader", "--format=%T").stdout.strip()
+
+    def _show(self, job):
+        return call("scontrol", "show", "job", job).stdout
+
+
+def alive(pid):
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def children(pid):
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def working_in(folder):
+    """Command lines of the processes that run in a folder."""
+    pids = [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/cwd") if _leads(path, folder)]
+    return [_command(pid) for pid in pids if alive(pid)]
+
+
+def _leads(link, folder):
+    try:
+        return Path(os.readlink(link)).is_relative_to(folder)
+    except OSError:
+        return False
+
+
+def _command(pid):
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    except OSError:
+        return ""
 
 
 def _says(path, text):
@@ -104,27 +151,28 @@ def cluster(tmp_path_factory):
     if why_not():
         pytest.skip(why_not())
     folder = tmp_path_factory.mktemp("slurm")
-    started = call(ROOT / "tests/slurm/start", folder, seconds=60)
+    # Twice as many jobs at a time as CI has cores: they wait more than they work.
+    started = call(ROOT / "tests/slurm/start", folder, 4, seconds=60)
     assert started.returncode == 0, started.stderr
     cluster = Cluster(folder)
-    daemons = [cluster.pid(daemon) for daemon in ("munged", "slurmctld", "slurmd")]
-    assert all(Path(f"/proc/{pid}").exists() for pid in daemons)
+    assert all(alive(cluster.pid(daemon)) for daemon in DAEMONS)
     yield cluster
-    daemons = [cluster.pid(daemon) for daemon in ("munged", "slurmctld", "slurmd")]
+    daemons = [cluster.pid(daemon) for daemon in DAEMONS]
     assert call(ROOT / "tests/slurm/stop", folder, seconds=120).returncode == 0
-    assert not [pid for pid in daemons if Path(f"/proc/{pid}").exists()]
+    assert not [pid for pid in daemons if alive(pid)]
     assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if _says(path, "slurmstepd: [")]
 
 
 class Run:
     """A Snakemake that sends its jobs to the cluster. It ends within the time it is given."""
 
-    def __init__(self, folder, *arguments, seconds=500):
+    def __init__(self, folder, *arguments, seconds=400):
         command = ["timeout", "-k", "10", str(seconds), sys.executable, "-m", "snakemake"]
-        command += ["--workflow-profile", "workflow/profiles/slurm", "--cores", "2"]
+        command += ["--workflow-profile", "workflow/profiles/slurm"]
         # This cluster has no accounting, and its jobs are short.
-        command += ["--slurm-status-command", "squeue", "--slurm-no-account", "--slurm-init-seconds-before-status-checks", "3"]
-        self.log = folder / "run.log"
+        command += ["--slurm-status-command", "squeue", "--slurm-no-account", "--slurm-init-seconds-before-status-checks", "2"]
+        self.folder = folder
+        self.log = folder / f"run{len(list(folder.glob('run*.log')))}.log"
         with open(self.log, "w") as log:
             self.process = subprocess.Popen([*command, *arguments], cwd=folder, stdout=log, stderr=subprocess.STDOUT)
 
@@ -135,6 +183,22 @@ class Run:
 
     def submitted(self):
         return re.findall(r"submitted with SLURM jobid (\d+)", self.log.read_text())
+
+    def interrupt(self):
+        """What Ctrl-C does."""
+        for pid in children(self.process.pid):  # timeout would pass it on twice, and kill
+            os.kill(pid, signal.SIGINT)
+        assert self.process.wait() != 0
+
+    def kill(self):
+        for pid in (*children(self.process.pid), self.process.pid):
+            os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.kill()
+            call("scancel", *self.submitted())
 
 
 def test_the_profile_keeps_the_settings_of_the_default_one(root):
@@ -157,56 +221,99 @@ def test_gpus_are_only_asked_for_where_they_help(root):
 @pytest.mark.xdist_group("slurm")
 class TestOnSlurm:
     @pytest.fixture(scope="class")
-    def project(self, tmp_path_factory):
-        folder = tmp_path_factory.mktemp("project")
+    def undisturbed(self, cluster, tmp_path_factory):
+        """A run of two figures. It goes on while other tests disturb jobs of their own."""
+        folder = tmp_path_factory.mktemp("undisturbed")
         copy_project(ROOT, folder)
-        return folder
+        run = Run(folder, *QUICK, "--", *TARGETS)
+        yield run
+        run.stop()
 
     @pytest.fixture(scope="class")
-    def prepared(self, project):
+    def prepared(self, cluster, tmp_path_factory):
         """A folder where all but the slow job has been done, that job's file, and the content it should have."""
-        result = snakemake(project, *SLOW, "--", "figures/slow/slow.pdf")
+        folder = tmp_path_factory.mktemp("project")
+        copy_project(ROOT, folder)
+        result = snakemake(folder, *SLOW, "--", "figures/slow/slow.pdf")
         assert result.returncode == 0, result.stdout + result.stderr
-        file = next(project.glob("results/langevin/*/*.nc")).relative_to(project)
-        content = store.read(project / file).attrs["content_sha256"]
-        shutil.rmtree(project / "results/langevin")
-        return project, str(file), content
+        file = next(folder.glob("results/langevin/*/*.nc")).relative_to(folder)
+        content = store.read(folder / file).attrs["content_sha256"]
+        shutil.rmtree(folder / "results/langevin")
+        return folder, str(file), content
 
     @pytest.fixture
     def disturbed(self, cluster, prepared, tmp_path):
-        """Start the slow job in a folder of its own; checks afterwards that its numbers are right and nothing is left over."""
+        """Starts the slow job, by default in a folder of its own. Afterwards its numbers are right, and nothing is left over."""
         source, file, content = prepared
-        folder = tmp_path / "project"
-        shutil.copytree(source, folder, symlinks=True)
         runs = []
 
-        def start(*arguments):
-            known = set(cluster.states())
+        def start(*arguments, folder=None):
+            if folder is None:
+                folder = tmp_path / f"project{len(runs)}"
+                shutil.copytree(source, folder, symlinks=True)
             run = Run(folder, *SLOW, *arguments, "--", file)
             runs.append(run)
-            job = until(lambda: cluster.job_in("RUNNING", known) or run.process.poll() is not None)
-            assert isinstance(job, str), run.log.read_text()
+            until(lambda: run.submitted() or run.process.poll() is not None)
+            assert run.process.poll() is None, run.log.read_text()
+            job = run.submitted()[0]
+            until(lambda: cluster.states().get(job) not in (None, "PENDING"))
             return run, job
 
         yield start
         for run in runs:
-            if run.process.poll() is None:
-                run.process.terminate()
-                run.process.wait()
-        assert store.read(folder / file).attrs["content_sha256"] == content
-        assert not list(folder.glob("results/**/.*.tmp"))
-        assert not list(folder.glob("results/state/**/*.npz"))
-        assert not {job for job, state in cluster.states().items() if state in ("RUNNING", "PENDING", "COMPLETING")}
+            run.stop()
+        for folder in {run.folder for run in runs}:
+            assert store.read(folder / file).attrs["content_sha256"] == content
+            assert not list(folder.glob("results/**/.*.tmp"))
+            assert not list(folder.glob("results/state/**/*.npz"))
+            until(lambda folder=folder: not working_in(folder), seconds=10)
+        states = cluster.states()
+        assert not {states[job] for run in runs for job in run.submitted()} & {"RUNNING", "PENDING", "COMPLETING"}
 
-    def test_same_numbers_as_on_one_machine(self, cluster, tmp_path):
-        copies = [tmp_path / "local", tmp_path / "slurm"]
-        for folder in copies:
-            folder.mkdir()
-            copy_project(ROOT, folder)
-        run = Run(copies[1], *QUICK, "--", *TARGETS)
-        result = snakemake(copies[0], *QUICK, "--", *TARGETS)
+    def test_runs_that_were_stopped_are_taken_up_again(self, cluster, undisturbed, disturbed):
+        """One ends as by Ctrl-C and cancels its job. One is killed: its job goes on, beside the one submitted for the same file."""
+        interrupted, first = disturbed()
+        interrupted.interrupt()
+        assert cluster.states()[first] == "CANCELLED"
+        interrupted, second = disturbed(folder=interrupted.folder)
+        killed, left = disturbed()
+        killed.kill()
+        assert cluster.states()[left] == "RUNNING"
+        assert snakemake(killed.folder, *SLOW, "--unlock").returncode == 0
+        killed, third = disturbed(folder=killed.folder)
+        interrupted.finish()
+        killed.finish()
+        assert {cluster.states()[job] for job in (second, left, third)} == {"COMPLETED"}
+
+    def test_jobs_that_are_ended_are_done_again_with_more(self, cluster, undisturbed, disturbed):
+        """One goes over its memory, one over its time and one is cancelled: each is submitted once more."""
+        greedy, fat = disturbed("--set-resources", "sample_chains:mem_mb=attempt*300")
+        hanging, late = disturbed()
+        asked = cluster.minutes(late)
+        for pid in cluster.processes(late):
+            os.kill(pid, signal.SIGSTOP)
+        # SLURM counts time limits in minutes, and sees within half a minute that one is over.
+        end = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() + 1))
+        assert call("scontrol", "update", f"JobId={late}", f"EndTime={end}").returncode == 0
+        unwanted, cancelled = disturbed()
+        assert call("scancel", cancelled).returncode == 0
+        for run in (greedy, hanging, unwanted):
+            run.finish()
+        states = cluster.states()
+        ends = [[states[job] for job in run.submitted()] for run in (greedy, hanging, unwanted)]
+        # FAILED: it is the step inside the job that SLURM ends, and the job's script ends with an error.
+        assert ends == [["FAILED", "COMPLETED"], ["TIMEOUT", "COMPLETED"], ["CANCELLED", "COMPLETED"]]
+        assert "exceeded memory limit" in next(greedy.folder.glob(f".snakemake/slurm_logs/**/{fat}.log")).read_text()
+        assert [cluster.memory(job) for job in greedy.submitted()] == [300, 600]
+        assert cluster.minutes(hanging.submitted()[1]) == 2 * asked
+
+    def test_same_numbers_as_on_one_machine(self, cluster, undisturbed, tmp_path):
+        copy_project(ROOT, tmp_path)
+        result = snakemake(tmp_path, *QUICK, "--", *TARGETS)
         assert result.returncode == 0, result.stdout + result.stderr
-        run.finish()
+        undisturbed.finish()
+        print(call(ROOT / "tests/slurm/jobs", undisturbed.log).stdout)  # pytest -rP shows it
+        copies = [tmp_path, undisturbed.folder]
         files = [sorted(path.relative_to(f) for path in f.glob("results/**/*.nc")) for f in copies]
         assert files[0] == files[1]
         for file in files[0]:
@@ -216,42 +323,17 @@ class TestOnSlurm:
                 local, remote = (store.read(folder / file).attrs["content_sha256"] for folder in copies)
                 assert local == remote, file
         # 23 jobs went to the cluster as a few, and nothing is left to do.
-        assert len(run.submitted()) <= 8
+        jobs = undisturbed.submitted()
+        assert len(jobs) <= 8
         states = cluster.states()
-        assert {states[job] for job in run.submitted()} == {"COMPLETED"}
-        again = Run(copies[1], *QUICK, "--", *TARGETS)
+        assert {states[job] for job in jobs} == {"COMPLETED"}
+        again = Run(undisturbed.folder, *QUICK, "--", *TARGETS)
         assert "Nothing to be done" in again.finish()
-
-    def test_a_job_over_its_memory_gets_more(self, cluster, disturbed):
-        run, first = disturbed("--set-resources", "sample_chains:mem_mb=attempt*300")
-        assert cluster.memory(first) == 300
-        run.finish()
-        *failed, last = run.submitted()
-        assert first in failed
-        states = cluster.states()
-        assert states[last] == "COMPLETED"
-        assert not {states[job] for job in failed} & {"COMPLETED", "RUNNING", "PENDING"}
-        assert [cluster.memory(job) for job in (*failed, last)] == [300 * (i + 1) for i in range(len(failed) + 1)]
-
-    def test_a_cancelled_job_is_done_again(self, cluster, disturbed):
-        run, job = disturbed()
-        assert call("scancel", job).returncode == 0
-        run.finish()
-        assert len(run.submitted()) == 2
-        assert cluster.states()[job] == "CANCELLED"
-
-    def test_a_run_that_was_stopped_is_taken_up_again(self, cluster, disturbed):
-        run, job = disturbed()
-        os.kill(run.process.pid, signal.SIGINT)  # timeout passes it on
-        assert run.process.wait() != 0
-        until(lambda: cluster.states().get(job) == "CANCELLED")
-        run, second = disturbed("--rerun-incomplete")
-        run.finish()
-        assert second != job
+        assert not working_in(undisturbed.folder)
 
     def test_a_node_that_goes_down_and_comes_back(self, cluster, disturbed):
         run, job = disturbed()
-        processes = until(lambda: len(cluster.processes(job)) > 4 and cluster.processes(job))
+        processes = cluster.processes(job) | cluster.watchers(job)
         cluster.kill("slurmd")
         for pid in processes:
             os.kill(pid, signal.SIGKILL)
@@ -263,6 +345,9 @@ class TestOnSlurm:
 
     def test_a_controller_that_is_restarted(self, cluster, disturbed):
         run, job = disturbed()
+        started = time.time()
+        # It writes down every few seconds what it knows, and forgets what came later.
+        until(lambda: cluster.processes(job) and cluster.saved() > started)
         cluster.kill("slurmctld")
         time.sleep(3)
         assert call("slurmctld").returncode == 0

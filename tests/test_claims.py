@@ -131,8 +131,17 @@ AT_CAPACITY = {"experiment": {"task": {"N0": 10, "P": 70}}, "measured": MEASURED
 ])  # fmt: skip
 def test_at_capacity(values, condition, met):
     """N0 = 10 and P = 70, so that capacity is reached with 7 gates."""
-    condition = {"formula": "generic", "depth": 1} | condition
-    assert verdict_of(condition, curves([values], x=M, axis="M"), **AT_CAPACITY)["holds"] == met
+    condition = {"formula": "generic", "depth": 1, "relative": 0.0} | condition
+    data = curves([values], x=M, axis="M", dead=(("draw", "M"), np.zeros((1, len(M)))))
+    assert verdict_of(condition, data, **AT_CAPACITY)["holds"] == met
+
+
+def test_inputs_that_open_no_gate_are_not_counted():
+    counts = {"kind": "counts", "formula": "generic", "depth": 1, "relative": 0.0}
+    ranks = [20, 40, 60, 69, 70, 70, 70]
+    for dead, met in ((0, False), (1, True)):
+        data = curves([ranks], x=M, axis="M", dead=(("draw", "M"), [[0, 0, 0, dead, 0, 0, 0]]))
+        assert verdict_of(counts, data, **AT_CAPACITY)["holds"] == met
 
 
 def test_a_claim_whose_control_meets_its_condition_is_empty():

@@ -83,6 +83,8 @@ def put(condition, measured, data, experiments):
     for role in ("other", "reference"):
         if role in condition:
             series[role] = _select(_refs(condition, measured)[1 if role == "other" else 2], data)
+    if condition["kind"] == "counts":
+        series["dead"] = _select(measured | {"variable": "dead"}, data)
     along = measured["along"]
     draws = series["values"][0].draw.values
     for values, _ in series.values():
@@ -163,7 +165,7 @@ def _limits(condition, experiment):
     N0, P = experiment["task"]["N0"], experiment["task"]["P"]
     binary, depth = condition["formula"] == "binary", condition["depth"]
     if condition["kind"] == "counts":
-        return {"expected": lambda M: np.minimum([round(capacity(N0, m, depth, binary=binary)) for m in M], P)}
+        return {"capacities": lambda M: np.array([round(capacity(N0, m, depth, binary=binary)) for m in M]), "P": P}
     return {"critical": gates_at_capacity(N0, P, depth, binary=binary)}
 
 
@@ -265,10 +267,11 @@ def peak(x, values, critical, *, condition, **_):
     return height >= condition["factor"], np.log10(height)
 
 
-def counts(x, values, expected, **_):
-    """Equal to the capacity, or to the number of examples where that is smaller."""
-    difference = np.abs(values - expected(x)) / expected(x)
-    return difference.max() == 0, difference.max()
+def counts(x, values, dead, capacities, P, *, condition, **_):
+    """Equal to the capacity, or to the number of examples that open a gate where that is smaller."""
+    expected = np.minimum(capacities(x), P - dead)
+    difference = np.abs(values - expected) / expected
+    return difference.max() <= condition["relative"], difference.max()
 
 
 CONDITIONS = {
@@ -347,7 +350,7 @@ def condition_text(condition):
         case "peak":
             return f"within one point of capacity at least {c['factor']:g} times the least value on either side; {capacity_of}"
         case "counts":
-            return f"equal to the {capacity_of}, or to the number of examples"
+            return f"equal to the {capacity_of}, or to the number of examples that open a gate, up to {100 * c['relative']:g} %"
 
 
 def agreement(entry, data):

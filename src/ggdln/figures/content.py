@@ -21,6 +21,7 @@ class Line:
     draw. `named` is False for lines without a place in a printed legend.
     """
 
+    experiment: str
     method: str
     x: str
     look: dict
@@ -66,12 +67,12 @@ def curves(panel, data):
         if "colour" in series:
             look["color"] = style.COLOURS[series["colour"]]
         if hue is None:
-            lines.append(_line(panel, method, chosen, look))
+            lines.append(_line(panel, series, chosen, look))
             continue
         for value, colour in zip(chosen[hue].values, style.HUES, strict=False):
             label = f"{style.SYMBOLS.get(hue, hue)} = {value:g}"
             look = {"linestyle": "-", "marker": ".", "color": colour, "label": label}
-            lines.append(_line(panel, method, chosen.sel({hue: value}), look))
+            lines.append(_line(panel, series, chosen.sel({hue: value}), look))
     return lines
 
 
@@ -82,7 +83,7 @@ def curve_axes(panel, data):
     return style.LABELS.get(x, x), style.QUANTITIES.get(quantity, values.attrs.get("long_name", quantity))
 
 
-def _line(panel, method, dataset, look):
+def _line(panel, series, dataset, look):
     x, values = panel["x"], dataset[panel["quantity"]]
     centre, low, high = SUMMARIES[panel["summary"]](values)
     marks = {}
@@ -93,7 +94,7 @@ def _line(panel, method, dataset, look):
             found = found.any([dim for dim in found.dims if dim != x or x not in centre.dims])
             if bool(found.any()):
                 marks[name] = found
-    return Line(method, x, look, values, centre, low, high, marks)
+    return Line(series["experiment"], series["method"], x, look, values, centre, low, high, marks)
 
 
 def capacity_marks(panel, data, experiments):
@@ -119,21 +120,22 @@ def capacity_marks(panel, data, experiments):
 
 def densities(panel, data):
     """Densities of a quantity, one line for each value of an axis, lighter for larger values; mean over draws."""
-    method, hue = panel["method"], panel["hue"]
-    every = data[f"{panel['experiment']}/{method}"][panel["quantity"]]
+    source, hue = (panel["experiment"], panel["method"]), panel["hue"]
+    every = data["/".join(source)][panel["quantity"]]
     points, lines = every[hue].values, []
     (along,) = (dim for dim in every.dims if dim not in ("draw", hue))
     for point, colour in zip(points, style.shades(len(points)), strict=True):
         values = every.sel({hue: point})
         mean = values.mean("draw")
         look = {"color": colour, "label": f"{style.SYMBOLS[hue]} = {point:g}"}
-        lines.append(Line(method, along, look, values, mean, mean, mean, named=_is_named(point, points)))
+        lines.append(Line(*source, along, look, values, mean, mean, mean, named=_is_named(point, points)))
     return lines
 
 
 def kernel_profiles(panel, data):
     """Normalized kernel against the angle between inputs, one line a depth, lighter for larger depth; mean and spread."""
-    every = data[f"{panel['experiment']}/{panel['method']}"].kernel_profile
+    source = panel["experiment"], panel["method"]
+    every = data["/".join(source)].kernel_profile
     depths, lines = every.L.values, []
     for depth, colour in zip(depths, style.shades(len(depths)), strict=True):
         look = {"color": colour, "label": f"$L = {depth}$"}
@@ -145,7 +147,7 @@ def kernel_profiles(panel, data):
             values = every.sel(panel["select"] | {"L": depth})
             mean, spread = values.mean("draw"), values.std("draw")
         named = _is_named(depth, depths)
-        lines.append(Line(panel["method"], "theta", look, values, mean, mean - spread, mean + spread, named=named))
+        lines.append(Line(*source, "theta", look, values, mean, mean - spread, mean + spread, named=named))
     return lines
 
 

@@ -1,0 +1,53 @@
+"""The numbers behind a panel as CSV: what is drawn, and every draw beside it."""
+
+import csv
+import io
+from urllib.parse import quote
+
+import numpy as np
+
+from ggdln.figures import content
+from ggdln.report.text import plain
+
+LINES = {
+    "curves": content.curves,
+    "densities": content.densities,
+    "kernel_profile": content.kernel_profiles,
+}
+
+
+def panel_table(panel, data):
+    """Rows of the table of a panel, the first one its head; None for a drawing."""
+    if panel["kind"] == "matrix":
+        shown = content.matrix(panel, data).values
+        rows, columns = shown.dims
+        head = [f"{rows} / {columns}", *range(shown.sizes[columns])]
+        return [head, *([i, *(f"{value:.4g}" for value in row)] for i, row in enumerate(shown.values))]
+    if panel["kind"] not in LINES:
+        return None
+    lines = LINES[panel["kind"]](panel, data)
+    names = ("median", "first quartile", "third quartile") if panel.get("summary") == "median" else ("mean", "low", "high")
+    # All draws of the curves; of whole profiles and densities the summary has to do.
+    most = max(line.values.sizes["draw"] for line in lines) if panel["kind"] == "curves" else 0
+    table = [["experiment", "method", "series", lines[0].x, *names, "caveats", *(f"draw {i}" for i in range(most))]]
+    for line in lines:
+        points = [None] if line.is_level else range(line.centre.sizes[line.x])
+        for i in points:
+            at = {} if i is None else {line.x: i}
+            summary = [_short(part.isel(at)) for part in (line.centre, line.low, line.high)]
+            caveats = "; ".join(name for name, found in line.marks.items() if bool(found.isel(at)))
+            draws = [_short(value) for value in line.values.isel(at).values] if most else []
+            x = "any" if i is None else _short(line.centre[line.x][i])
+            table.append([line.experiment, line.method, plain(line.look["label"]), x, *summary, caveats, *draws])
+    return table
+
+
+def csv_uri(table):
+    """A table as a link that holds its own content."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(table)
+    return "data:text/csv;charset=utf-8," + quote(text.getvalue(), safe=", /:;()=-+.")
+
+
+def _short(value):
+    return "" if np.isnan(value) else f"{float(value):.5g}"

@@ -5,7 +5,6 @@ it works by keyboard and leaves the graphs their room.
 """
 
 import colorsys
-import re
 
 import numpy as np
 import plotly.graph_objects as go
@@ -48,9 +47,9 @@ def for_dark(colour):
     return to_hex(colorsys.hls_to_rgb(hue, light, saturation))
 
 
-def dark_colours(text):
-    """What to replace in the JSON of graphs on a dark page: colour -> its dark counterpart."""
-    swaps = {colour: for_dark(colour) for colour in sorted(set(re.findall(r"#[0-9a-f]{6}\b", text)))}
+def dark_colours(looks):
+    """What to replace in the JSON of graphs on a dark page: colour -> its dark counterpart. Scales of matrices stay."""
+    swaps = {colour: for_dark(colour) for colour in sorted({look["colour"] for look in looks})}
     return swaps | {_rgb(light): _rgb(dark) for light, dark in swaps.items()}
 
 
@@ -101,7 +100,8 @@ def _add_line(figure, panel, line, ends):
         floor = low[low > 0].min(initial=centre.min(initial=1)) if panel["yscale"] == "log" else -np.inf
         _add_band(figure, x, np.maximum(low, floor), high, key, colour)
     bars = {} if look["dash"] else {"error_y": _bars(high - centre, centre - low)}
-    hover = f"<b>%{{fullData.name}}</b><br>{formula(style.SYMBOLS.get(line.x, line.x))} = %{{x:.4g}}<br>%{{y:.4g}} %{{text}}<extra></extra>"
+    axis = formula(style.SYMBOLS.get(line.x, line.x))
+    hover = f"<b>%{{fullData.name}}</b><br>{axis} = %{{x:.4g}}<br>%{{y:.4g}} %{{text}}<extra></extra>"
     _add(figure, x, centre, key, look, text=spread, hovertemplate=hover, **bars)
 
 
@@ -187,13 +187,14 @@ def _matrix(panel, data, experiments):
         )
     )
     for cut in content.block_cuts(panel, len(shown.values)):
-        line = {"color": "white" if shown.positive else style.INK, "dash": "dash", "width": 1}
+        line = {"color": "white" if shown.positive else "black", "dash": "dash", "width": 1}
         figure.add_hline(cut, line=line)
         figure.add_vline(cut, line=line)
-    ticks = panel["quantity"] != "kernel_picture"
-    figure.update_xaxes(title_text=formula(columns), constrain="domain", showticklabels=ticks, showgrid=False)
+    figure.update_xaxes(title_text=formula(columns), constrain="domain", showgrid=False)
     figure.update_yaxes(title_text=formula(rows), autorange="reversed", scaleanchor="x", constrain="domain")
-    figure.update_yaxes(showticklabels=ticks, showgrid=False)
+    figure.update_yaxes(showgrid=False)
+    if panel["quantity"] == "kernel_picture":
+        figure.update_layout(xaxis_tickvals=[], yaxis_tickvals=[])
     return figure
 
 
@@ -230,7 +231,7 @@ def _axes(figure, panel, xname, yname, xscale="linear"):
     if xscale == "log":
         figure.update_xaxes(tickformat="~g")
     if yscale == "log":
-        figure.update_layout(yaxis={"exponentformat": "power"})
+        figure.update_layout(yaxis={"tickformat": "~g"})
     if any(trace.yaxis == "y2" for trace in figure.data):
         figure.update_layout(yaxis2={"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True})
 

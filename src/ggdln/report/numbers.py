@@ -31,14 +31,14 @@ def panel_table(panel, data):
     most = max(line.values.sizes["draw"] for line in lines) if panel["kind"] == "curves" else 0
     table = [["experiment", "method", "series", lines[0].x, *names, "caveats", *(f"draw {i}" for i in range(most))]]
     for line in lines:
-        points = [None] if line.is_level else range(line.centre.sizes[line.x])
-        for i in points:
-            at = {} if i is None else {line.x: i}
-            summary = [_short(part.isel(at)) for part in (line.centre, line.low, line.high)]
-            caveats = "; ".join(name for name, found in line.marks.items() if bool(found.isel(at)))
-            draws = [_short(value) for value in line.values.isel(at).values] if most else []
-            x = "any" if i is None else _short(line.centre[line.x][i])
-            table.append([line.experiment, line.method, plain(line.look["label"]), x, *summary, caveats, *draws])
+        source = [line.experiment, line.method, plain(line.look["label"])]
+        xs = ["any"] if line.is_level else [_short(x) for x in line.centre[line.x].values]
+        summary = np.stack([np.atleast_1d(part) for part in (line.centre, line.low, line.high)], axis=1)
+        marks = {name: np.atleast_1d(found) for name, found in line.marks.items()}
+        draws = line.values.transpose(..., "draw").values.reshape(len(xs), -1) if most else np.empty((len(xs), 0))
+        for i, x in enumerate(xs):
+            caveats = "; ".join(name for name, found in marks.items() if found[i])
+            table.append([*source, x, *map(_short, summary[i]), caveats, *map(_short, draws[i])])
     return table
 
 

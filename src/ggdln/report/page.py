@@ -58,30 +58,20 @@ def render(raw, schema, claims, numbers, pictures, benchmarks="benchmarks"):
         }
         for name in config.figures
     ]
-    page = (
-        _templates()
-        .get_template("page.html")
-        .render(
-            run=config.run,
-            version=store.code_version(),
-            figures=figures,
-            claims=verdicts,
-            claimed=[{"id": name, "name": figure_name(name)} for name in dict.fromkeys(claim["figure"] for claim in verdicts)],
-            outcomes=_outcomes(verdicts),
-            agreement=_agreement(claims["agreement"]),
-            plotly=Markup(get_plotlyjs().replace("</script", "<\\/script")),
-            swaps=_NO_SWAPS,
-        )
+    agreement = _agreement(claims["agreement"])
+    looks = [look for part in (*figures, *agreement) for entry in part["legend"] for look in entry["looks"]]
+    template = _templates().get_template("page.html")
+    return template.render(
+        run=config.run,
+        version=store.code_version(),
+        figures=figures,
+        claims=verdicts,
+        claimed=_by_figure(verdicts),
+        outcomes=_outcomes(verdicts),
+        agreement=agreement,
+        plotly=Markup(get_plotlyjs().replace("</script", "<\\/script")),
+        swaps=_json(json.dumps(graphs.dark_colours(looks))),
     )
-    return page.replace(_NO_SWAPS, _json(json.dumps(graphs.dark_colours(page_graphs(page)))))
-
-
-_NO_SWAPS = "@dark colours@"
-
-
-def page_graphs(page):
-    """The JSON of all graphs in a page, as one text."""
-    return "\n".join(re.findall(r'<script type="application/json" class="spec"[^>]*>(.*?)</script>', page, re.S))
 
 
 def figure_name(name):
@@ -125,6 +115,14 @@ def _claim(claim, layouts):
         "sensitivity": [row | {"sign": OUTCOMES[row["outcome"]][0]} for row in sensitivity],
         "finding": text.markdown(claim.get("finding")),
     }
+
+
+def _by_figure(claims):
+    """The figures that claims are about, each with its claims."""
+    found = {}
+    for claim in claims:
+        found.setdefault(claim["figure"], []).append(claim)
+    return [{"id": figure, "name": figure_name(figure), "claims": own} for figure, own in found.items()]
 
 
 def _effect(effect):
@@ -285,7 +283,7 @@ def _percent(row):
 
 
 def _at(axis, x):
-    return "" if x is None else f" at {axis} = {text.number(x) if abs(x) < 1000 else f'{x:g}'}"
+    return "" if x is None else f" at {axis}\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{x:g}"
 
 
 def _method(name):

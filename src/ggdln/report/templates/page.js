@@ -38,7 +38,10 @@ function foldAll(open) {
 function openTarget() {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (!target?.classList.contains("claim")) return;
-  if (target.hidden) filters.reset();
+  if (target.hidden) {
+    filters.reset();
+    filter();
+  }
   fold(target, true);
   target.scrollIntoView();
   target.querySelector(".fold").focus({ preventScroll: true });

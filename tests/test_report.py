@@ -201,6 +201,10 @@ def test_formulas_become_html(tex, shown):
     assert text.formula(tex) == shown
 
 
+def test_symbols_have_their_index_in_prose():
+    assert text.prose("N_0 < U_1, teacher_regular") == "N<sub>0</sub> &lt; U<sub>1</sub>, teacher_regular"
+
+
 def test_findings_may_link_within_the_page_only_and_hold_no_html():
     shown = text.markdown("A **b** [here](#fig2), [there](docs/x.md) <script>alert(1)</script>")
     assert '<a href="#fig2">here</a>, there' in shown

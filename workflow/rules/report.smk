@@ -5,7 +5,7 @@ REPORT = f"figures/{RUN}report.html"
 
 rule make_report:
     input:
-        claims=f"results/{RUN}claims.json",
+        claims=CLAIMS,
         numbers=[FIGURE_DATA.format(figure=figure) for figure in CONFIG.figures],
         pictures=[FIGURE_PNG.format(figure=figure) for figure in CONFIG.figures],
         schema="workflow/schemas/config.schema.yaml",

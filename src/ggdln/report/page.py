@@ -109,7 +109,7 @@ def _claim(claim, layouts):
         "outcome": kind,
         "sign": OUTCOMES[kind][0],
         "place": figure_name(figure) + shown.get(claim["panel"], claim["panel"]),
-        "reason": claim.get("reason", ""),
+        "reason": claim.get("reason") or claim.get("caveat", ""),
         "source": SOURCES.get(claim.get("source"), claim.get("source")),
         "effect_text": _effect(claim["effect"]),
         "sensitivity": [row | {"sign": OUTCOMES[row["outcome"]][0]} for row in sensitivity],
@@ -303,5 +303,5 @@ def _templates():
     environment = Environment(
         loader=PackageLoader("ggdln.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["formula"] = text.formula
+    environment.filters["prose"] = text.prose
     return environment

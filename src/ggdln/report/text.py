@@ -37,6 +37,11 @@ def _math(text):
     return re.sub(r"_(?:\{([^}]*)\}|(<i>\w</i>|\w))", lambda found: f"<sub>{found[1] or found[2]}</sub>", text)
 
 
+def prose(text):
+    """Plain text in which symbols such as N_0 have their index."""
+    return Markup(re.sub(r"\b([A-Z])_([0-9a-zA-Z])\b", r"\1<sub>\2</sub>", escape(str(text), quote=False)))
+
+
 def plain(text):
     """The same without markup, for names that are read aloud."""
     return re.sub(r"<[^>]*>", "", formula(text))
@@ -69,6 +74,10 @@ def markdown(text):
     for token in tokens:
         if token.children:
             token.children = _own_links(token.children)
+        # The page has its own order of headings.
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = "p"
+            token.attrs["class"] = "heading"
     return Markup(_MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {}))
 
 

@@ -335,21 +335,21 @@ def test_every_control_is_reached_by_tab_with_a_visible_focus(opened):
     tab.keyboard.press("Tab")
     assert tab.evaluate("document.activeElement.className") == "skip"
     assert tab.evaluate("document.activeElement.getBoundingClientRect().left >= 0")
-    expected = tab.evaluate(
-        "[...document.querySelectorAll('#filters :is(select, input, button), nav a, .overview a, .fold')].filter(e => e.checkVisibility()).length"
-    )
-    reached = set()
-    for _ in range(expected + 60):
+    controls = "#filters :is(select, input, button), nav a, .overview a, .fold, #fig1 a"
+    wanted = tab.locator(controls).evaluate_all("all => all.filter(e => e.checkVisibility()).length")
+    reached = 0
+    for _ in range(3 * wanted):
         tab.keyboard.press("Tab")
-        seen = tab.evaluate(
-            "(() => { const e = document.activeElement; const s = getComputedStyle(e);"
-            " return [e.matches('#filters :is(select, input, button), nav a, .overview a, .fold'), s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) >= 1,"
-            " [...document.querySelectorAll('*')].indexOf(e)]; })()"
+        known, outline, done = tab.evaluate(
+            "controls => { const e = document.activeElement; const style = getComputedStyle(e);"
+            " return [e.matches(controls), style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 1, e.closest('#fig2') !== null]; }",
+            controls,
         )
-        assert seen[1], tab.evaluate("document.activeElement.outerHTML.slice(0, 200)")
-        if seen[0]:
-            reached.add(seen[2])
-    assert len(reached) == expected
+        assert outline, tab.evaluate("document.activeElement.outerHTML.slice(0, 200)")
+        reached += known
+        if done:
+            break
+    assert reached == wanted
 
 
 def test_the_legend_switches_theory_and_simulation_in_all_panels(opened):

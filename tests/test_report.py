@@ -10,6 +10,8 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 from urllib.parse import unquote
@@ -23,6 +25,8 @@ from ggdln import store
 from ggdln.config import read_config
 from ggdln.figures import content, style
 from ggdln.report import graphs, numbers, page, text
+
+pytestmark = pytest.mark.xdist_group("report")
 
 ROOT = Path(__file__).resolve().parents[1]
 CLAIMS = json.loads((ROOT / "tests/data/claims.json").read_text())
@@ -212,6 +216,12 @@ def test_findings_may_link_within_the_page_only_and_hold_no_html():
     assert "<script" not in shown
 
 
+def test_the_library_does_not_need_the_packages_of_the_report():
+    program = "import sys, ggdln, ggdln.config, ggdln.jobs, ggdln.figures.compose; print({'plotly', 'markdown_it'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
 # In the browser
 
 
@@ -270,11 +280,14 @@ def wait(tab, condition):
         tab.wait_for_timeout(50)
 
 
-def draw_all(tab):
-    """Scroll through the page until every graph is drawn."""
-    for graph in tab.locator(".graph:visible").all():
+def draw_all(tab, within="main"):
+    """Scroll through a part of the page until every graph is drawn."""
+    for graph in tab.locator(f"{within} .graph:visible").all():
         graph.scroll_into_view_if_needed()
-    wait(tab, "[...document.querySelectorAll('.graph')].every(g => !g.checkVisibility() || g.querySelector('.main-svg'))")
+    wait(
+        tab,
+        f"[...document.querySelectorAll('{within} .graph')].every(g => !g.checkVisibility() || g.querySelector('.main-svg'))",
+    )
 
 
 def shown_claims(tab):
@@ -354,8 +367,7 @@ def test_every_control_is_reached_by_tab_with_a_visible_focus(opened):
 
 def test_the_legend_switches_theory_and_simulation_in_all_panels(opened):
     tab = opened()
-    tab.locator("#fig2").scroll_into_view_if_needed()
-    draw_all(tab)
+    draw_all(tab, "#fig2")
     visible = (
         "key => [...document.querySelectorAll('.graph[data-of=fig2]')].flatMap(g => g.data)"
         ".filter(trace => trace.meta && trace.meta.key === key).map(trace => trace.visible)"
@@ -426,7 +438,7 @@ def test_nothing_sticks_out_sideways(opened, width):
     tab = opened(width, 740, is_mobile=True, has_touch=True)
     tab.locator("#unfold").click()
     tab.evaluate("document.querySelectorAll('details').forEach(details => (details.open = true))")
-    draw_all(tab)
+    draw_all(tab, "#fig2")
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     wide = tab.evaluate(
         "[...document.querySelectorAll('main *, header *')].filter(e => e.checkVisibility() && !e.closest('.hidden, .stacked > thead, svg')"
@@ -436,8 +448,7 @@ def test_nothing_sticks_out_sideways(opened, width):
     assert tab.problems == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (360, "dark")])
 def test_contrast_names_and_structure_pass_axe(opened, scheme, width):
     from axe_playwright_python.sync_playwright import Axe
 

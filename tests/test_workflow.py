@@ -121,6 +121,19 @@ def test_every_rule_declares_log_benchmark_threads_memory_and_runtime(root):
     assert sorted(found) == sorted([*RULES, *REPORT])
 
 
+def test_snakemakes_own_report_has_the_figures_with_their_captions(project, tmp_path):
+    page = tmp_path / "report.html"
+    result = snakemake(project, *QUICK, "--report", page, "--", *TARGETS)
+    assert result.returncode == 0, result.stdout + result.stderr
+    text = page.read_text()
+    for words in (
+        "computed anew in the run",
+        "Globally gated deep linear networks and their capacity",
+        "results/quick/figS5.nc",
+    ):
+        assert words in text
+
+
 def test_lint_and_format_are_clean(root):
     lint = snakemake(root, "--lint")
     assert lint.returncode == 0, lint.stdout + lint.stderr

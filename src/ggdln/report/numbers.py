@@ -22,12 +22,13 @@ def panel_table(panel, data):
         shown = content.matrix(panel, data).values
         rows, columns = shown.dims
         head = [f"{rows} / {columns}", *range(shown.sizes[columns])]
-        return [head, *([i, *(f"{value:.4g}" for value in row)] for i, row in enumerate(shown.values))]
+        return [head, *([i, *(_short(value, 4) for value in row)] for i, row in enumerate(shown.values))]
     if panel["kind"] not in LINES:
         return None
     lines = LINES[panel["kind"]](panel, data)
     names = ("median", "first quartile", "third quartile") if panel.get("summary") == "median" else ("mean", "low", "high")
     # All draws of the curves; of whole profiles and densities the summary has to do.
+    digits = 5 if panel["kind"] == "curves" else 4
     most = max(line.values.sizes["draw"] for line in lines) if panel["kind"] == "curves" else 0
     table = [["experiment", "method", "series", lines[0].x, *names, "caveats", *(f"draw {i}" for i in range(most))]]
     for line in lines:
@@ -38,7 +39,7 @@ def panel_table(panel, data):
         draws = line.values.transpose(..., "draw").values.reshape(len(xs), -1) if most else np.empty((len(xs), 0))
         for i, x in enumerate(xs):
             caveats = "; ".join(name for name, found in marks.items() if found[i])
-            table.append([*source, x, *map(_short, summary[i]), caveats, *map(_short, draws[i])])
+            table.append([*source, x, *(_short(value, digits) for value in summary[i]), caveats, *map(_short, draws[i])])
     return table
 
 
@@ -49,5 +50,5 @@ def csv_uri(table):
     return "data:text/csv;charset=utf-8," + quote(text.getvalue(), safe=", /:;()=-+.")
 
 
-def _short(value):
-    return "" if np.isnan(value) else f"{float(value):.5g}"
+def _short(value, digits=5):
+    return "" if np.isnan(value) else f"{float(value):.{digits}g}"

@@ -40,6 +40,9 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+PATIENCE = 120
+"""Seconds that a busy machine may need for one step."""
+
 MATRICES = {"order_parameter": ("gate", "gate2"), "task_correlation": ("p", "q"), "kernel_picture": ("row", "column")}
 PROFILES = {"kernel_histogram": "kernel_element", "kernel_profile": "theta"}
 
@@ -254,6 +257,7 @@ def opened(browser, address):
 
     def open_page(width=1280, height=900, **settings):
         contexts.append(browser.new_context(viewport={"width": width, "height": height}, accept_downloads=True, **settings))
+        contexts[-1].set_default_timeout(1000 * PATIENCE)
         tab = contexts[-1].new_page()
         tab.problems = []
         tab.on("console", lambda message: tab.problems.append(message.text) if message.type in ("error", "warning") else None)
@@ -274,7 +278,7 @@ def opened(browser, address):
 
 def wait(tab, condition):
     """Until a JavaScript expression is true. The page forbids evaluation of text, which Playwright's own wait needs."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE
     while not tab.evaluate(condition):
         assert time.monotonic() < end, condition
         tab.wait_for_timeout(50)

@@ -2,10 +2,9 @@
 # make quick            all figures at a reduced size         make test               all tests
 # make docs             what the documentation generates      make setup              the environment alone, in .venv
 # make bench            benchmarks, into docs/benchmarks      make plan               what the figures will take, before anything runs
+# make report           verdicts and figures on one page      make test-faults        faults and odd input, at length
 #
-# make test-faults      faults and odd input, at length
-#
-# CONFIG=mine.yaml adds to the configuration of figures and plan.
+# CONFIG=mine.yaml adds to the configuration of figures, report and plan.
 # CORES=4 limits the cores; PROFILE=slurm runs the jobs on a cluster (docs/cluster.md); PYTHON=python3.12 chooses the Python that
 # .venv is made from.
 
@@ -23,7 +22,7 @@ CONFIG ?=
 MORE = $(if $(CONFIG),--configfile $(CONFIG))
 SNAKEMAKE = export PATH="$(CURDIR)/$(VENV)/bin:$$PATH"; if [ -t 1 ]; then logger="--logger rich"; fi; snakemake $$logger $(WHERE)
 
-.PHONY: setup figures quick plan test test-faults docs bench clean FORCE
+.PHONY: setup figures quick report plan test test-faults docs bench clean FORCE
 .DEFAULT_GOAL := figures
 
 setup: $(VENV)/ready
@@ -43,6 +42,9 @@ figures/%.pdf: setup FORCE
 
 quick: setup
 	@$(SNAKEMAKE) --configfile config/quick.yaml
+
+report: setup
+	@$(SNAKEMAKE) $(MORE) -- report
 
 plan: setup
 	@$(VENV)/bin/python workflow/plan.py $(if $(PROFILE),--profile $(PROFILE)) $(if $(CORES),--cores $(CORES)) $(MORE)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from ggdln.figures import panels, style
+from ggdln.figures import content, panels, style
 from ggdln.figures.style import plt
 
 PANEL = {
@@ -81,6 +81,6 @@ def test_a_point_without_any_usable_run_is_shown_as_missing():
 
 def test_the_error_bar_counts_the_draws_that_are_there():
     values = dataset().bias.where(dataset().draw < 2)
-    mean, low, _ = panels.mean_and_error(values)
+    mean, low, _ = content.mean_and_error(values)
     expected = values.isel(draw=slice(2)).std("draw", ddof=1) / np.sqrt(2)
     np.testing.assert_allclose(mean - low, expected)

@@ -21,6 +21,7 @@ FIGURE = ["collect_figure", "draw_figure"]
 THEORY = ["solve_gp", "solve_theory"]
 SIMULATION = ["train_networks", "average_runs", "sample_chains"]
 RULES = ["prepare_task", "fit_gates", *THEORY, *SIMULATION, *FIGURE]
+REPORT = ["judge_claim", "collect_claims", "make_report"]
 
 
 def snakemake(folder, *arguments):
@@ -104,7 +105,8 @@ def test_every_figure_target_resolves(config, root, tmp_path):
 def test_no_rule_is_unreachable(root, tmp_path):
     copy_project(root, tmp_path)
     listed = snakemake(tmp_path, "--list-rules", "--quiet").stdout.split()
-    assert set(planned(tmp_path)) | {"all"} == set(listed) == {*RULES, "all"}
+    assert set(planned(tmp_path, "--", "figures/report.html")) | {"all", "report"} == set(listed)
+    assert set(listed) == {*RULES, *REPORT, "all", "report"}
 
 
 def test_every_rule_declares_log_benchmark_threads_memory_and_runtime(root):
@@ -116,7 +118,20 @@ def test_every_rule_declares_log_benchmark_threads_memory_and_runtime(root):
                 assert word in body, (name, word)
             assert f"logs/{name}/" in body
             assert f"benchmarks/{name}/" in body
-    assert sorted(found) == sorted(RULES)
+    assert sorted(found) == sorted([*RULES, *REPORT])
+
+
+def test_snakemakes_own_report_has_the_figures_with_their_captions(project, tmp_path):
+    page = tmp_path / "report.html"
+    result = snakemake(project, *QUICK, "--report", page, "--", *TARGETS)
+    assert result.returncode == 0, result.stdout + result.stderr
+    text = page.read_text()
+    for words in (
+        "computed anew in the run",
+        "Globally gated deep linear networks and their capacity",
+        "results/quick/figS5.nc",
+    ):
+        assert words in text
 
 
 def test_lint_and_format_are_clean(root):
@@ -138,6 +153,8 @@ EDITS = {
     "src/ggdln/costs.py": [],
     "src/ggdln/jobs.py": [],
     "src/ggdln/figures/panels.py": ["draw_figure"],
+    "src/ggdln/figures/content.py": ["draw_figure"],
+    "src/ggdln/report/page.py": [],
     "workflow/scripts/draw_figure.py": ["draw_figure"],
     "workflow/scripts/collect_figure.py": FIGURE,
     "src/ggdln/theory/gp.py": ["solve_gp", *FIGURE],

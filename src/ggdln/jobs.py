@@ -207,7 +207,7 @@ def read_benchmarks(folder):
     for path in sorted(Path(folder).glob("*/**/*.tsv")):
         values = read_benchmark(path)
         rule, *between, _ = path.relative_to(folder).parts
-        if not values:
+        if not values or rule not in costs.SECONDS:
             continue
         if rule in ("collect_figure", "draw_figure", "judge_claim"):
             what = "claim" if rule == "judge_claim" else "figure"

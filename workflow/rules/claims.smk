@@ -33,7 +33,7 @@ rule collect_claims:
         findings=list(dict.fromkeys(FINDINGS.values())),
         code=code("collect_claims"),
     output:
-        CLAIMS,
+        report(CLAIMS, caption="../report/claims.rst", category="Report", labels={"page": "verdicts as JSON"}),
     log:
         f"logs/collect_claims/{RUN}claims.log",
     benchmark:

@@ -29,7 +29,7 @@ rule draw_figure:
         code=code("draw_figure"),
     output:
         pdf=FIGURE_PDF,
-        png=FIGURE_PNG,
+        png=report(FIGURE_PNG, caption="../report/figure.rst", category="Figures", labels={"figure": "{figure}"}),
     log:
         f"logs/draw_figure/{RUN}{{figure}}.log",
     benchmark:

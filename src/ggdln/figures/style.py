@@ -67,6 +67,9 @@ LABELS = {
     "theta": r"angle $\theta$",
 }
 
+KERNEL_OF_PAIRS = r"normalized kernel $\mathcal{K}_L(\mathbf{x}, \mathbf{y})$"
+KERNEL_OF_ANGLE = r"normalized kernel $\mathcal{K}_L(\theta)$"
+
 QUANTITIES = {
     "block_ratio": "preferred / other blocks of $|U_1|$",
     "flat_fraction": r"share of elements $\leq 0.05$",

@@ -169,6 +169,7 @@ def test_kills_at_random_moments_lose_nothing(calm, tmp_path, faults):
             # All is made: begin again.
             assert sums(tmp_path) == calm
             shutil.rmtree(tmp_path / "results")
+            shutil.rmtree(tmp_path / "figures/quick")
     finish(tmp_path)
     assert sums(tmp_path) == calm
     for target, count in done.items():

@@ -49,7 +49,7 @@ def assumptions():
 
 def rule_graph():
     """Edges (needed rule, rule) of the workflow, from Snakemake itself."""
-    command = [sys.executable, "-m", "snakemake", "--rulegraph", "dot", "--quiet"]
+    command = [sys.executable, "-m", "snakemake", "--rulegraph", "dot", "--quiet", "--", "report"]
     dot = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     names = dict(re.findall(r'(\d+)\s*\[\s*label\s*=\s*"([^"]+)"', dot))
     return sorted((names[a], names[b]) for a, b in re.findall(r"(\d+)\s*->\s*(\d+)", dot))

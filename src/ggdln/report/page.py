@@ -107,6 +107,8 @@ def _claim(claim, layouts):
     ]
     return claim | {
         "outcome": kind,
+        "order": list(OUTCOMES).index(kind),
+        "ours": claim.get("source") == "ours",
         "sign": OUTCOMES[kind][0],
         "place": figure_name(figure) + shown.get(claim["panel"], claim["panel"]),
         "reason": claim.get("reason") or claim.get("caveat", ""),

@@ -53,8 +53,8 @@ CHANGED = [
     "- Divergence at capacity is measured against the least values on either side; a large bias at M = 1 had hidden it.",
     "- Inputs that open no gate are left out of ranks, and training errors up to 0.5 % of the largest count as zero.",
     "- Fig. 2d: amplified means a ratio above 1, not above 1.05.",
-    "- Fig. S1: variances up to 5 %, not 2 %, of the largest count as zero, since the temperature is not zero. Theory and limit are",
-    "  compared over the whole sweep, not only beyond capacity.",
+    "- Fig. S1: variances up to 5 %, not 2 %, of the largest count as zero, since the temperature is not zero. Theory and",
+    "  limit are compared over the whole sweep, not only beyond capacity.",
     "- Fig. S2: the exact posterior is compared from N = 200 on; how it approaches the theory is in the last table.",
 ]
 HEADER = ["| panel | claim | effect | draws | verdict | control |", "|---|---|--:|--:|---|---|"]

@@ -1,6 +1,7 @@
 """The workflow, run for real on a copy of the project: what it makes, what it reruns, and what it refuses."""
 
 import hashlib
+import json
 import re
 import shutil
 import subprocess
@@ -296,3 +297,13 @@ def test_no_rule_makes_files_outside_the_results(root, tmp_path, target):
     result = snakemake(tmp_path, *QUICK, "--", target)
     assert result.returncode != 0
     assert not (tmp_path.parent / "outside").exists()
+
+
+@pytest.mark.xdist_group("workflow")
+def test_a_claim_is_judged_with_its_control(project):
+    """From the numbers of its figure and the curves of its control."""
+    result = snakemake(project, *QUICK, "--", "results/quick/claims/figS5_few.json")
+    assert result.returncode == 0, result.stdout + result.stderr
+    verdict = json.loads((project / "results/quick/claims/figS5_few.json").read_text())
+    assert (verdict["verdict"], verdict["draws"]) == ("holds", 2)
+    assert (verdict["control"]["holds"], verdict["empty"]) == (0, False)

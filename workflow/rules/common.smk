@@ -46,7 +46,9 @@ FIGURE_PNG = f"figures/{RUN}{{figure}}.png"
 FIGURE_DATA = f"results/{RUN}{{figure}}.nc"
 CLAIM = f"results/{RUN}claims/{{claim}}.json"
 CLAIMS = f"results/{RUN}claims.json"
-FINDINGS = {name: f"workflow/report/findings/{claim['finding']}.md" for name, claim in CONFIG.claims.items() if "finding" in claim}
+FINDINGS = {
+    name: f"workflow/report/findings/{claim['finding']}.md" for name, claim in CONFIG.claims.items() if "finding" in claim
+}
 
 
 def code(script):

@@ -199,6 +199,11 @@ def test_there_are_claims_on_every_figure(configured):
     assert all(condition_text(c["condition"]) for c in configured.claims.values())
 
 
+def test_claims_fit_the_reduced_sizes_too(root):
+    names = ("config", "figures", "claims", "quick")
+    assert load_config(root, [root / f"config/{name}.yaml" for name in names]).run == "quick"
+
+
 def test_theory_claims_have_enough_draws(configured):
     """Ten, or five where P = 3000."""
     for name, about in configured.claims.items():

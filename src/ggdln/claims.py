@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 import xarray as xr
-from scipy.stats import kendalltau
 
 from ggdln.kernels import arc_cosine_limit
 from ggdln.theory.capacity import capacity, gates_at_capacity
@@ -193,6 +192,13 @@ class Condition:
     meaning: str
 
 
+def rank_correlation(x, values):
+    """Kendall's tau."""
+    from scipy.stats import kendalltau  # a slow import, which every call of Snakemake would wait for
+
+    return kendalltau(x, values).statistic
+
+
 def trend(x, values, *, condition, **_):
     """Rank correlation with x beyond the threshold, in the right direction."""
     third = max(1, len(x) // 3)
@@ -200,7 +206,7 @@ def trend(x, values, *, condition, **_):
     if np.ptp(values) <= 1e-9 * np.abs(values).max():
         return False, change
     sign = {"rises": 1, "falls": -1}[condition["direction"]]
-    return sign * kendalltau(x, values).statistic >= condition["strength"], change
+    return sign * rank_correlation(x, values) >= condition["strength"], change
 
 
 def valley(x, values, *, condition, **_):
@@ -211,7 +217,7 @@ def valley(x, values, *, condition, **_):
         return False, depth
     if "at" in condition and x[low] != condition["at"]:
         return False, depth
-    before, after = kendalltau(x[: low + 1], values[: low + 1]).statistic, kendalltau(x[low:], values[low:]).statistic
+    before, after = rank_correlation(x[: low + 1], values[: low + 1]), rank_correlation(x[low:], values[low:])
     return -before >= condition["strength"] and after >= condition["strength"], depth
 
 

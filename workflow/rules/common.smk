@@ -105,14 +105,16 @@ def shown_experiments(figure):
 def refuse_what_does_not_fit():
     """End with a message, before anything runs, if a job is predicted to need more memory than this machine has."""
     available = CONFIG.machine.get("available_mb", psutil.virtual_memory().total // 2**20)
+    needs = {}
     for job in workflow.dag.needrun_jobs():
         if job.rule.name in SECONDS:
-            needed = JOBS.terms(job.rule.name, **job.wildcards_dict).cost(job.rule.name).megabytes
-            if needed > available:
-                raise WorkflowError(
-                    f"{job.rule.name} needs {needed:.0f} MB for {job.output[0]}, this machine has {available} MB for jobs. "
-                    "Nothing was started; choose a smaller P, N or batch, or run it on a cluster (docs/cluster.md)."
-                )
+            needs[job] = JOBS.terms(job.rule.name, **job.wildcards_dict).cost(job.rule.name).megabytes
+    largest = max(needs, key=lambda job: (needs[job], job.output[0]), default=None)
+    if largest is not None and needs[largest] > available:
+        raise WorkflowError(
+            f"{largest.rule.name} needs {needs[largest]:.0f} MB for {largest.output[0]}, this machine has {available} MB for jobs. "
+            "Nothing was started; choose a smaller P, N or batch, or run it on a cluster (docs/cluster.md)."
+        )
 
 
 onstart:

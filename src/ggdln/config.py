@@ -178,9 +178,10 @@ def _experiment(name, sections, raw, schema):
     ]
     if problems:
         raise _error(problems)
+    single = first | {"sweep": {}}  # the sweep itself has been checked, and is long
     for axis, points in sweep.items():
         for i, value in enumerate(points):
-            found = _violations(_at(first, {axis: value}), experiment_schema, schema, where)
+            found = _violations(_at(single, {axis: value}), experiment_schema, schema, where)
             problems += [text.replace(f"{where}.{axis} ", f"{where}.sweep.{axis}[{i}] ", 1) for text in found]
     if problems:
         raise _error(problems)

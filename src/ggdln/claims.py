@@ -52,8 +52,7 @@ def judge(claim, data, experiments):
     result |= {"quantity": quantity_text(claim["measured"]), "condition_text": condition_text(claim["condition"])}
     result |= _summary(found) | {"control": None, "empty": False, "sensitivity": []}
     if "control" in claim:
-        changes = {key: value for key, value in claim["control"].items() if key != "what"}
-        control = put(*_changed(claim, changes), data, experiments)
+        control = put(*_changed(claim, claim["control"]), data, experiments)
         passes = control.verdict == "holds"
         result["control"] = {"what": claim["control"]["what"], "passes": passes} | _summary(control)
         result["empty"] = passes and found.verdict == "holds"
@@ -67,7 +66,7 @@ def references(claim):
     """(experiment, method) of everything that a claim looks at: what is measured first, then the control and the variants."""
     both = [(claim["condition"], claim["measured"])]
     if "control" in claim:
-        both.append(_changed(claim, {key: value for key, value in claim["control"].items() if key != "what"}))
+        both.append(_changed(claim, claim["control"]))
     both += [_changed(claim, {"experiment": name}) for name in claim["sensitivity"]]
     found = []
     for condition, measured in both:
@@ -123,7 +122,7 @@ def _changed(claim, changes):
     """Condition and measured quantity of a claim, looking at something else."""
     condition, measured = dict(claim["condition"]), dict(claim["measured"])
     condition |= changes.get("condition", {})
-    measured |= {key: value for key, value in changes.items() if key != "condition"}
+    measured |= {key: value for key, value in changes.items() if key not in ("condition", "what")}
     return condition, measured
 
 

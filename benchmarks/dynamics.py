@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from ggdln.dynamics.diagnostics import rhat_and_ess
-from ggdln.dynamics.gibbs import sample_posterior
-from ggdln.dynamics.langevin import langevin
-from ggdln.dynamics.training import train_ensemble, training_floor
-from ggdln.seeds import rng as stream
+from ggdln.networks.diagnostics import rhat_and_ess
+from ggdln.networks.gibbs import sample_posterior
+from ggdln.networks.langevin import langevin
+from ggdln.networks.training import train_ensemble, training_floor
+from ggdln.core.seeds import rng as stream
 
 clock = time.perf_counter
 DOCS = Path(__file__).parents[1] / "docs" / "benchmarks"

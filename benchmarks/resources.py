@@ -17,9 +17,9 @@ from scipy.optimize import lsq_linear
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from ggdln.config import load_config
-from ggdln.costs import SNAKEMAKE_MB
-from ggdln.jobs import Jobs, read_benchmarks
+from ggdln.workflow.config import load_config
+from ggdln.workflow.costs import SNAKEMAKE_MB
+from ggdln.workflow.jobs import Jobs, read_benchmarks
 
 SAMPLING = 30
 """Snakemake looks at a running job every so many seconds; what it does after the last look is not in its CPU time."""

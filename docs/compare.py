@@ -13,7 +13,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from ggdln import store
+from ggdln.experiments import store
 
 TABLES = {
     ("fig2", "teacher_regular"): ("Fig. 2b: regular inputs, theory at T = 0", ["gd"]),

@@ -18,7 +18,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from ggdln.config import describe, join, leaves, shown_series
+from ggdln.workflow.config import describe, join, leaves, shown_series
 
 
 def assumptions():

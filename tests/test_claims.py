@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from ggdln.claims import CONDITIONS, agreement, condition_text, judge, references
-from ggdln.config import load_config
+from ggdln.study.claims import CONDITIONS, agreement, condition_text, judge, references
+from ggdln.workflow.config import load_config
 
 X = np.array([10.0, 20.0, 40.0, 80.0, 160.0, 320.0])
 MEASURED = {"experiment": "some", "method": "theory", "variable": "bias", "along": "N"}

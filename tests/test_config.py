@@ -6,8 +6,8 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from ggdln.config import describe, join, leaves, read_config
-from ggdln.errors import ConfigError
+from ggdln.workflow.config import describe, join, leaves, read_config
+from ggdln.core.errors import ConfigError
 
 
 def changed(raw, path, value):

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ggdln.config import load_config, read_config
-from ggdln.costs import MEMORY_FACTOR, SNAKEMAKE_MB, CurveCosts, Sizes
-from ggdln.experiment import Chunk, Curve
-from ggdln.jobs import Jobs, read_benchmarks
+from ggdln.workflow.config import load_config, read_config
+from ggdln.workflow.costs import MEMORY_FACTOR, SNAKEMAKE_MB, CurveCosts, Sizes
+from ggdln.experiments.experiment import Chunk, Curve
+from ggdln.workflow.jobs import Jobs, read_benchmarks
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = {

@@ -6,7 +6,7 @@ import struct
 import numpy as np
 import pytest
 
-from ggdln.errors import FileError, InputError
+from ggdln.core.errors import FileError, InputError
 from ggdln.tasks.digits import COUNTS, SHA256, load_digits
 
 LENGTHS = {"train": 30, "t10k": 10}

@@ -9,7 +9,7 @@ import sys
 import pytest
 import yaml
 
-from ggdln.config import read_config
+from ggdln.workflow.config import read_config
 
 
 @pytest.fixture

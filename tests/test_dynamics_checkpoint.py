@@ -9,9 +9,9 @@ import warnings
 import numpy as np
 import pytest
 
-from ggdln.dynamics.gibbs import sample_posterior
-from ggdln.dynamics.langevin import langevin
-from ggdln.dynamics.training import train_ensemble, train_relu
+from ggdln.networks.gibbs import sample_posterior
+from ggdln.networks.langevin import langevin
+from ggdln.networks.training import train_ensemble, train_relu
 
 rng = np.random.default_rng(0)
 X, Y, X_TEST = rng.standard_normal((20, 12)), np.sign(rng.standard_normal(20)), rng.standard_normal((7, 12))
@@ -42,7 +42,7 @@ def killed(tmp_path_factory):
         import os, signal, sys
         sys.path.insert(0, sys.argv[1])
         import test_dynamics_checkpoint as jobs
-        from ggdln.dynamics.checkpoint import Checkpoint
+        from ggdln.networks.checkpoint import Checkpoint
 
         for name, (*_, limit) in jobs.JOBS.items():
             child = os.fork()
@@ -86,7 +86,7 @@ def test_a_killed_job_resumes_with_the_same_bits(name, killed):
 def test_a_finished_checkpoint_answers_without_computing(tmp_path, monkeypatch):
     """A second call with the file of a finished one gives the same dataset, taking no step."""
     first = run("flow", tmp_path / "state.npz")
-    monkeypatch.setattr("ggdln.dynamics.flow.Flow.advance", lambda self: pytest.fail("computed again"))
+    monkeypatch.setattr("ggdln.networks.flow.Flow.advance", lambda self: pytest.fail("computed again"))
     assert run("flow", tmp_path / "state.npz").identical(first)
     assert [p.name for p in tmp_path.iterdir()] == ["state.npz"]
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from ggdln.dynamics.ensemble import ensemble_statistics
-from ggdln.errors import InputError
-from ggdln.statistics import predictor_statistics
+from ggdln.networks.ensemble import ensemble_statistics
+from ggdln.core.errors import InputError
+from ggdln.theory.statistics import predictor_statistics
 
 
 def predictor(tests=150):

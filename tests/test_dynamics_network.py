@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from ggdln.dynamics.network import GatedNetwork, ReluNetwork
+from ggdln.networks.network import GatedNetwork, ReluNetwork
 
 P, N0, M, N = 7, 4, 3, 5
 PLACE = dict(device="cpu", dtype=torch.float64)

@@ -5,10 +5,10 @@ import warnings
 import numpy as np
 import pytest
 
-from ggdln.dynamics.gibbs import sample_posterior
-from ggdln.dynamics.langevin import langevin
-from ggdln.errors import ConvergenceError
-from ggdln.kernels import gp_variance, input_kernel
+from ggdln.networks.gibbs import sample_posterior
+from ggdln.networks.langevin import langevin
+from ggdln.core.errors import ConvergenceError
+from ggdln.theory.kernels import gp_variance, input_kernel
 
 
 def task(points=8, inputs=5, gate_count=3, tests=6, seed=0):

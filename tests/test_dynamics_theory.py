@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ggdln.dynamics.gibbs import sample_posterior
-from ggdln.dynamics.langevin import langevin
+from ggdln.networks.gibbs import sample_posterior
+from ggdln.networks.langevin import langevin
 from ggdln.theory.solution import solve
 
 SIGMA, TEMPERATURE = 0.8, 0.1

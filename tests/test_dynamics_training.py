@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from ggdln.dynamics.flow import phi
-from ggdln.dynamics.training import CONVERGED, DIVERGED, FLOOR, UNFINISHED, train_ensemble, train_relu, training_floor
-from ggdln.errors import InputError
-from ggdln.seeds import rng as stream
+from ggdln.networks.flow import phi
+from ggdln.networks.training import CONVERGED, DIVERGED, FLOOR, UNFINISHED, train_ensemble, train_relu, training_floor
+from ggdln.core.errors import InputError
+from ggdln.core.seeds import rng as stream
 
 
 def task(points=40, inputs=30, gate_count=4, tests=25, seed=0, dead=0):
@@ -101,7 +101,7 @@ def test_a_run_does_not_depend_on_its_company(method):
 
 def test_a_batch_of_runs_equals_runs_one_at_a_time(monkeypatch):
     """The batched code of the GPU path gives the predictions of the one-run path, up to rounding."""
-    from ggdln.dynamics import training
+    from ggdln.networks import training
 
     for method in ("flow", "gd"):
         arguments = dict(width=20, sigma=0.7, seed=9, method=method, runs=3, dtype="float64")

@@ -5,10 +5,10 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from ggdln.experiment import Curve, Experiment, assemble, run_chunk
+from ggdln.experiments.experiment import Curve, Experiment, assemble, run_chunk
 from ggdln.gates import fit_gates
-from ggdln.methods.gp import measure
-from ggdln.seeds import rng
+from ggdln.experiments.methods.gp import measure
+from ggdln.core.seeds import rng
 from ggdln.tasks.make import make_task
 
 EXPERIMENT = Experiment(

@@ -20,7 +20,7 @@ import pytest
 import yaml
 from test_workflow import QUICK, copy_project, snakemake
 
-from ggdln import store
+from ggdln.experiments import store
 
 pytestmark = pytest.mark.xdist_group("faults")
 

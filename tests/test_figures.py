@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from ggdln.figures import content, panels, style
-from ggdln.figures.style import plt
+from ggdln.study.figures import content, panels, style
+from ggdln.study.figures.style import plt
 
 PANEL = {
     "quantity": "bias",

@@ -12,11 +12,11 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ggdln.config import read_config
-from ggdln.dynamics.gibbs import sample_posterior
-from ggdln.dynamics.langevin import langevin
-from ggdln.dynamics.training import train_ensemble, train_relu
-from ggdln.errors import ConfigError, GgdlnError
+from ggdln.workflow.config import read_config
+from ggdln.networks.gibbs import sample_posterior
+from ggdln.networks.langevin import langevin
+from ggdln.networks.training import train_ensemble, train_relu
+from ggdln.core.errors import ConfigError, GgdlnError
 from ggdln.theory.gp import gp_limit
 from ggdln.theory.solution import solve, solve_sweep
 

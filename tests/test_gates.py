@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from ggdln.errors import InputError
+from ggdln.core.errors import InputError
 from ggdln.gates import fit_gates, pack_gates, unpack_gates
-from ggdln.kernels import arc_cosine_limit, normalized_gp_kernel
+from ggdln.theory.kernels import arc_cosine_limit, normalized_gp_kernel
 from ggdln.theory.gp import gp_limit
 
 KMEANS = {"kind": "soft_kmeans", "M": 3, "stiffness": 30.0}

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from ggdln import gp_limit, predictor_statistics
-from ggdln.errors import InputError, RankError
-from ggdln.kernels import gp_kernel, gp_variance
-from ggdln.statistics import sign_error
+from ggdln.core.errors import InputError, RankError
+from ggdln.theory.kernels import gp_kernel, gp_variance
+from ggdln.theory.statistics import sign_error
 from ggdln.theory.capacity import capacity, gates_at_capacity
 
 rng = np.random.default_rng(0)

@@ -7,10 +7,10 @@ import pytest
 import xarray as xr
 
 from ggdln import predictor_statistics, solve
-from ggdln.dynamics.status import CONVERGED, DIVERGED
-from ggdln.experiment import Experiment
+from ggdln.networks.status import CONVERGED, DIVERGED
+from ggdln.experiments.experiment import Experiment
 from ggdln.gates import fit_gates
-from ggdln.methods import averaging, theory, training
+from ggdln.experiments.methods import averaging, theory, training
 from ggdln.tasks.make import make_task
 
 EXPERIMENT = Experiment(

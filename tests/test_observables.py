@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ggdln import solve
-from ggdln.errors import InputError
+from ggdln.core.errors import InputError
 from ggdln.observables import block_ratio, blocks_of, influences, observe, shape_of
 from ggdln.tasks import Task
 from ggdln.theory.gp import gp_limit

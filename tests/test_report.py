@@ -21,10 +21,10 @@ import pytest
 import xarray as xr
 import yaml
 
-from ggdln import store
-from ggdln.config import read_config
-from ggdln.figures import content, style
-from ggdln.report import graphs, numbers, page, text
+from ggdln.experiments import store
+from ggdln.workflow.config import read_config
+from ggdln.study.figures import content, style
+from ggdln.study.report import graphs, numbers, page, text
 
 pytestmark = pytest.mark.xdist_group("report")
 
@@ -220,7 +220,7 @@ def test_findings_may_link_within_the_page_only_and_hold_no_html():
 
 
 def test_the_library_does_not_need_the_packages_of_the_report():
-    program = "import sys, ggdln, ggdln.config, ggdln.jobs, ggdln.figures.compose; print({'plotly', 'markdown_it'} & set(sys.modules))"
+    program = "import sys, ggdln, ggdln.workflow.config, ggdln.workflow.jobs, ggdln.study.figures.compose; print({'plotly', 'markdown_it'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 

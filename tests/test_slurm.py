@@ -16,7 +16,7 @@ import pytest
 import yaml
 from test_workflow import contents, copy_project, snakemake
 
-from ggdln import store
+from ggdln.experiments import store
 
 ROOT = Path(__file__).resolve().parents[1]
 QUICK = ("--configfile", "config/quick.yaml")

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from ggdln import store
-from ggdln.errors import FileError
+from ggdln.experiments import store
+from ggdln.core.errors import FileError
 
 
 @pytest.fixture

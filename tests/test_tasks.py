@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ggdln.errors import InputError
+from ggdln.core.errors import InputError
 from ggdln.tasks import pack_tasks, unpack_task
 from ggdln.tasks.digits import load_digits
 from ggdln.tasks.make import make_task

@@ -7,8 +7,8 @@ import pytest
 import torch
 from scipy.optimize import brentq
 
-from ggdln.errors import ConvergenceError, InputError, RankError
-from ggdln.kernels import gp_kernel, gp_variance
+from ggdln.core.errors import ConvergenceError, InputError, RankError
+from ggdln.theory.kernels import gp_kernel, gp_variance
 from ggdln.theory.saddle import Geometry, Problem, Recycler, Whitened
 from ggdln.theory.solution import Training, solve, solve_sweep
 from ggdln.theory.symmetric import Coordinates, GatePowers

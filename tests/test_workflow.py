@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ggdln import store
+from ggdln.experiments import store
 
 pytestmark = pytest.mark.xdist_group("workflow")
 

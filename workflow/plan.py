@@ -20,9 +20,9 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from ggdln.config import load_config
-from ggdln.errors import ConfigError
-from ggdln.jobs import Jobs, read_benchmark
+from ggdln.workflow.config import load_config
+from ggdln.core.errors import ConfigError
+from ggdln.workflow.jobs import Jobs, read_benchmark
 
 LOCAL_SECONDS = 0.2
 """Time that Snakemake needs for a job of its own, on one machine."""

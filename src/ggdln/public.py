@@ -2,15 +2,15 @@
 
 NAMES = {
     "capacity": "ggdln.theory.capacity",
-    "ensemble_statistics": "ggdln.dynamics.ensemble",
+    "ensemble_statistics": "ggdln.networks.ensemble",
     "fit_gates": "ggdln.gates",
     "gp_limit": "ggdln.theory.gp",
-    "langevin": "ggdln.dynamics.langevin",
+    "langevin": "ggdln.networks.langevin",
     "make_task": "ggdln.tasks.make",
-    "predictor_statistics": "ggdln.statistics",
-    "sample_posterior": "ggdln.dynamics.gibbs",
+    "predictor_statistics": "ggdln.theory.statistics",
+    "sample_posterior": "ggdln.networks.gibbs",
     "solve": "ggdln.theory.solution",
     "solve_sweep": "ggdln.theory.solution",
-    "train_ensemble": "ggdln.dynamics.training",
-    "train_relu": "ggdln.dynamics.training",
+    "train_ensemble": "ggdln.networks.training",
+    "train_relu": "ggdln.networks.training",
 }

@@ -11,11 +11,11 @@ from snakemake.exceptions import WorkflowError
 ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT / "src"))
 
-from ggdln.config import read_config
-from ggdln.costs import SECONDS
-from ggdln.errors import ConfigError
-from ggdln.imports import modules_of
-from ggdln.jobs import CURVE_FILE, GATES_FILE, RUNS_FILE, TASK_FILE, Jobs, chunk_of
+from ggdln.workflow.config import read_config
+from ggdln.workflow.costs import SECONDS
+from ggdln.core.errors import ConfigError
+from ggdln.core.imports import modules_of
+from ggdln.workflow.jobs import CURVE_FILE, GATES_FILE, RUNS_FILE, TASK_FILE, Jobs, chunk_of
 
 with open(ROOT / "workflow/schemas/config.schema.yaml") as file:
     SCHEMA = yaml.safe_load(file)

@@ -4,8 +4,8 @@ import xarray as xr
 from job import log_to
 from method import run_method
 
-from ggdln import store
-from ggdln.methods.averaging import average
+from ggdln.experiments import store
+from ggdln.experiments.methods.averaging import average
 
 
 def main(snakemake, log):

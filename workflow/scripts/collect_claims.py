@@ -5,9 +5,9 @@ from pathlib import Path
 
 from job import log_to
 
-from ggdln import store
-from ggdln.claims import agreement
-from ggdln.files import write_json
+from ggdln.experiments import store
+from ggdln.study.claims import agreement
+from ggdln.core.files import write_json
 
 
 def main(snakemake, log):

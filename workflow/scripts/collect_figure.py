@@ -4,8 +4,8 @@ from pathlib import Path
 
 from job import log_to, provenance
 
-from ggdln import store
-from ggdln.experiment import Experiment, assemble
+from ggdln.experiments import store
+from ggdln.experiments.experiment import Experiment, assemble
 
 
 def main(snakemake, log):

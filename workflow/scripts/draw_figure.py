@@ -2,9 +2,9 @@
 
 from job import log_to
 
-from ggdln import store
-from ggdln.figures import style
-from ggdln.figures.compose import compose
+from ggdln.experiments import store
+from ggdln.study.figures import style
+from ggdln.study.figures.compose import compose
 
 
 def main(snakemake, log):

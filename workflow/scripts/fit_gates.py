@@ -2,7 +2,7 @@
 
 from job import log_to, provenance, read_tasks, span
 
-from ggdln import store
+from ggdln.experiments import store
 from ggdln.gates import fit_gates, pack_gates
 
 

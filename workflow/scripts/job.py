@@ -26,8 +26,8 @@ CODE_AT_START = fingerprint(CODE)
 # A job runs the library beside its script, whose modules are the inputs of its rule, and not one installed elsewhere.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 
-from ggdln import store
-from ggdln.identity import identifier, task_id
+from ggdln.experiments import store
+from ggdln.core.identity import identifier, task_id
 from ggdln.tasks import unpack_task
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from job import log_to
 
-from ggdln import store
-from ggdln.claims import judge
-from ggdln.experiment import Experiment, assemble
-from ggdln.files import write_json
+from ggdln.experiments import store
+from ggdln.study.claims import judge
+from ggdln.experiments.experiment import Experiment, assemble
+from ggdln.core.files import write_json
 
 
 def main(snakemake, log):

@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 from job import log_to
 
-from ggdln.report.page import render
+from ggdln.study.report.page import render
 
 
 def main(snakemake, log):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from job import CODE_AT_START, provenance, read_tasks
 
-from ggdln import store
-from ggdln.experiment import Chunk, Curve, run_chunk
+from ggdln.experiments import store
+from ggdln.experiments.experiment import Chunk, Curve, run_chunk
 from ggdln.gates import unpack_gates
 
 

@@ -2,7 +2,7 @@
 
 from job import log_to, provenance, span
 
-from ggdln import store
+from ggdln.experiments import store
 from ggdln.tasks import pack_tasks
 from ggdln.tasks.make import make_task
 

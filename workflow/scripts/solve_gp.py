@@ -3,7 +3,7 @@
 from job import log_to
 from method import run_method
 
-from ggdln.methods.gp import measure
+from ggdln.experiments.methods.gp import measure
 
 if __name__ == "__main__":
     with log_to(snakemake.log[0]) as log:

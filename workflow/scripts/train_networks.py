@@ -5,7 +5,7 @@ from functools import partial
 from job import log_to, span
 from method import resumable, run_method
 
-from ggdln.methods.training import train
+from ggdln.experiments.methods.training import train
 
 if __name__ == "__main__":
     with log_to(snakemake.log[0]) as log, resumable(snakemake) as state:

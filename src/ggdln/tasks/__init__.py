@@ -1,58 +1,111 @@
-"""Inputs and labels.
+"""Inputs and labels. Each module without an underscore is a kind of task, a subclass of `Task`; `make_task` chooses by name.
 
-A task is a training set and a test set. Kinds of tasks are functions of the modules `teachers`, `mnist` and `angles`, which
-take the task's parameters, the root seed and the index of the draw, and return a `Task`; `ggdln.tasks.make` chooses by name.
+A kind makes one independent draw at a time: a training and a test set, `TaskData`.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Annotated, ClassVar
 
 import numpy as np
-import xarray as xr
+from pydantic import Field
 
-DIMS = {
-    "x": ("train", "feature"),
-    "y": ("train",),
-    "task": ("train",),
-    "x_test": ("test", "feature"),
-    "y_test": ("test",),
-    "task_test": ("test",),
-}
+from ggdln.core import seeds
+from ggdln.core.kinds import REGISTRIES, Costs, Kind, Terms, Variable
+
+InputDimension = Annotated[int, Field(ge=2, le=100_000, description="Dimension N_0 of the inputs")]
+TrainingInputs = Annotated[int, Field(ge=1, le=1_000_000, description="Number P of training inputs (of each sub-task)")]
+TestInputs = Annotated[int, Field(ge=1, le=1_000_000, description="Number P_t of test inputs (of each sub-task)")]
 
 
 @dataclass(frozen=True)
-class Task:
+class TaskData:
     """One draw of a task.
 
-    x (P, N0), y (P,), task (P,): training inputs, labels, and which of several sub-tasks a sample belongs to.
-    x_test (P_t, N0), y_test, task_test: the same for the test set. notes: further arrays by name, such as digit labels,
-    each with the dimensions it runs over.
+    x (P, N0), y (P,), subtask (P,): training inputs, labels, and which of several sub-tasks a sample belongs to.
+    x_test (P_t, N0), y_test, subtask_test: the same for the test set. notes: further arrays by name, such as digit labels,
+    each as (dimensions, values).
     """
 
     x: np.ndarray
     y: np.ndarray
     x_test: np.ndarray
     y_test: np.ndarray
-    task: np.ndarray = None
-    task_test: np.ndarray = None
+    subtask: np.ndarray = None
+    subtask_test: np.ndarray = None
     notes: dict = field(default_factory=dict)
 
     def __post_init__(self):
-        for name, samples in (("task", self.x), ("task_test", self.x_test)):
+        for name, samples in (("subtask", self.x), ("subtask_test", self.x_test)):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, np.zeros(len(samples), dtype=np.int64))
 
 
-def pack_tasks(tasks):
-    """A mapping of draw to `Task` as one dataset over (draw, ...)."""
-    datasets = []
-    for draw, task in tasks.items():
-        variables = {name: (dims, getattr(task, name)) for name, dims in DIMS.items()} | task.notes
-        datasets.append(xr.Dataset(variables).expand_dims(draw=[draw]))
-    return xr.concat(datasets, "draw")
+@dataclass(frozen=True)
+class Sizes:
+    """P training and P_t test inputs of dimension N_0 in one draw, all sub-tasks together."""
+
+    P: int
+    P_t: int
+    N0: int
+
+    @property
+    def megabytes(self):
+        return 8 * (self.P + self.P_t) * self.N0 / 1e6
 
 
-def unpack_task(dataset, draw):
-    """The `Task` of one draw."""
-    one = dataset.sel(draw=draw, drop=True)
-    notes = {name: (var.dims, var.values) for name, var in one.data_vars.items() if name not in DIMS}
-    return Task(**{name: one[name].values for name in DIMS}, notes=notes)
+class Task(Kind):
+    """A kind of task: fields are its parameters."""
+
+    sort: ClassVar[str] = "task"
+    labelled: ClassVar[bool] = True
+    """Whether there is something to learn."""
+    from_digits: ClassVar[bool] = False
+    """Whether it is made from MNIST digits, which `make` then gets."""
+    has_subtasks: ClassVar[bool] = False
+    notes: ClassVar[tuple] = ()
+    """Names of the notes that observables may rely on."""
+    costs: ClassVar[Costs] = Costs({"start": 1.04, "inputs": 0.01}, {"start": 95.2, "inputs": 1.62})
+
+    shuffled: bool = Field(False, description="Training labels in random order, as a control")
+
+    def problems(self, digits):
+        """What the bounds of single parameters can't say, as `Problem`s with keys such as "task.P".
+
+        digits: the number of digits of each class in the configured source.
+        """
+        return ()
+
+    def sizes(self):
+        """`Sizes` of one draw."""
+        return Sizes(self.P, self.P_t, self.N0)
+
+    def terms(self, draws):
+        """Terms of the cost of making so many draws."""
+        amounts = {"start": 1, "inputs": draws * self.sizes().megabytes}
+        return Terms(amounts, amounts)
+
+    def make(self, seed, draw, digits=None):
+        """`TaskData` of draw number `draw` under the root seed. digits: a `Digits`, for kinds made from them."""
+        raise NotImplementedError
+
+
+def make_task(spec, *, seed, draw=0, digits=None):
+    """Draw number `draw` of the task `spec`, a mapping with "kind" and the parameters of that kind: `TaskData`.
+
+    `digits` is a `ggdln.tasks._digits.Digits`, for the kinds made from MNIST (default: the embedded subset). With "shuffled"
+    true the training labels are in random order, so that there is nothing to learn.
+    """
+    task = REGISTRIES["task"].make(spec)
+    data = task.make(seed, draw, digits) if task.from_digits else task.make(seed, draw)
+    return replace(data, y=seeds.rng(seed, "shuffled", "labels", draw).permutation(data.y)) if task.shuffled else data
+
+
+VARIABLES = {
+    "x": Variable("training inputs", "x"),
+    "y": Variable("training labels", "Y"),
+    "subtask": Variable("sub-task of each training sample", "p"),
+    "x_test": Variable("test inputs", "x_t"),
+    "y_test": Variable("test labels", "y(x_t)"),
+    "subtask_test": Variable("sub-task of each test sample", "p"),
+}
+"""What every task has."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ggdln import seeds
+from ggdln.core import seeds
 from ggdln.tasks import Task
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ggdln.errors import FileError, InputError
+from ggdln.core.errors import FileError, InputError
 
 SHA256 = {
     "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from ggdln import seeds
-from ggdln.errors import InputError
+from ggdln.core import seeds
+from ggdln.core.errors import InputError
 from ggdln.tasks.angles import angles
 from ggdln.tasks.mnist import mnist_conflicting, mnist_parity, mnist_permuted
 from ggdln.tasks.teachers import clustered_teacher, noisy_teacher

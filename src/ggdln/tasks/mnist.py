@@ -6,8 +6,8 @@ nested in P, test sets in P_t.
 
 import numpy as np
 
-from ggdln import seeds
-from ggdln.errors import InputError
+from ggdln.core import seeds
+from ggdln.core.errors import InputError
 from ggdln.tasks import Task
 from ggdln.tasks.digits import load_digits
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ggdln import seeds
-from ggdln.errors import InputError
+from ggdln.core import seeds
+from ggdln.core.errors import InputError
 from ggdln.tasks import Task
 
 

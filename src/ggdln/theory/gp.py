@@ -1,4 +1,4 @@
-"""The infinite-width limit of a gated network: Gaussian-process regression with the kernel K_GP of `ggdln.kernels`.
+"""The infinite-width limit of a gated network: Gaussian-process regression with the kernel K_GP of `ggdln.theory.kernels`.
 
 Works at any depth, below and above capacity. Inputs with no active gate have f(x) = 0 whatever the weights: as training
 inputs they are left out and counted, as test inputs they are predicted 0 with variance 0.
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ggdln import checks
-from ggdln.errors import RankError
-from ggdln.kernels import gp_kernel, gp_variance
+from ggdln.core import checks
+from ggdln.core.errors import RankError
+from ggdln.theory.kernels import gp_kernel, gp_variance
 from ggdln.theory.regression import RANK_TOLERANCE, Regression, regress
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, lstsq, solve_triangular
 from scipy.linalg.lapack import dpstrf
 
-from ggdln.errors import RankError
+from ggdln.core.errors import RankError
 
 RANK_TOLERANCE = 1e-11
 """A direction counts as independent if its squared length, with the earlier ones projected out, exceeds this fraction of

@@ -35,7 +35,7 @@ from functools import cache, cached_property
 import numpy as np
 from scipy.linalg import blas, lapack, solve_triangular
 
-from ggdln.errors import ConvergenceError, RankError
+from ggdln.core.errors import ConvergenceError, RankError
 
 # Random vectors in the model of the Hessian; from 5 to 100 of them the number of steps hardly changed on digits.
 PROBES = 10

@@ -15,8 +15,8 @@ import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 from scipy.optimize import brentq
 
-from ggdln import checks
-from ggdln.errors import InputError, RankError
+from ggdln.core import checks
+from ggdln.core.errors import InputError, RankError
 from ggdln.theory.saddle import Chain, Data, Geometry, Problem, Whitened, minimise
 from ggdln.theory.symmetric import GatePowers
 

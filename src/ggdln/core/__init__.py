@@ -1,0 +1,1 @@
+"""What every room uses: errors, argument checks, random streams, kinds and their registry, fingerprints of code."""

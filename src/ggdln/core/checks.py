@@ -1,0 +1,65 @@
+"""Argument checks shared by the numerical modules: float64 arrays of the right shape, finite numbers in range."""
+
+import math
+import operator
+
+import numpy as np
+
+from ggdln.core.errors import InputError
+
+
+def array(name, value, ndim):
+    """`value` as a finite float64 array with `ndim` dimensions."""
+    try:
+        result = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name}: expected numbers, got {type(value).__name__} ({error})") from error
+    if result.ndim != ndim:
+        raise InputError(f"{name}: expected {ndim} dimension(s), got shape {result.shape}")
+    if not np.isfinite(result).all():
+        raise InputError(f"{name}: {np.count_nonzero(~np.isfinite(result))} entries are NaN or infinite")
+    return result
+
+
+def inputs(x, gates, prefix=""):
+    """Inputs x (P, N0) and gates g (P, M) of the same P samples, none of the sizes zero."""
+    x, gates = array(f"{prefix}x", x, 2), array(f"{prefix}gates", gates, 2)
+    if len(x) != len(gates):
+        raise InputError(f"{prefix}gates: {len(gates)} rows for {len(x)} rows of {prefix}x")
+    for name, value in ((f"{prefix}x", x), (f"{prefix}gates", gates)):
+        if 0 in value.shape:
+            raise InputError(f"{name}: shape {value.shape} is empty")
+    return x, gates
+
+
+def training_set(x, gates, y):
+    """Inputs, gates and labels y (P,) of the training set."""
+    x, gates = inputs(x, gates)
+    y = array("y", y, 1)
+    if len(y) != len(x):
+        raise InputError(f"y: {len(y)} labels for {len(x)} rows of x")
+    return x, gates, y
+
+
+def number(name, value, low=-math.inf, high=math.inf, *, exclusive=False, infinite=False):
+    """A real number in [low, high], or in (low, high) if `exclusive`; infinity only if `infinite`."""
+    try:
+        result = float(value)
+    except (TypeError, ValueError):
+        result = math.nan
+    inside = low < result < high if exclusive else low <= result <= high
+    if not (inside or (infinite and result == math.inf)) or (math.isinf(result) and not infinite):
+        edges = "()" if exclusive else "[]"
+        raise InputError(f"{name}: expected a number in {edges[0]}{low}, {high}{edges[1]}, got {value!r}")
+    return result
+
+
+def integer(name, value, low):
+    """A whole number >= low."""
+    try:
+        result = operator.index(value)
+    except TypeError:
+        result = None
+    if isinstance(value, bool) or result is None or result < low:
+        raise InputError(f"{name}: expected a whole number >= {low}, got {value!r}")
+    return result

@@ -1,0 +1,161 @@
+"""Kinds of tasks, gates, methods, observables, panels and conditions: one file each, found by its name.
+
+A kind is a class. Its fields are its parameters, with type, bounds, default and meaning; its methods say what a schema can't,
+what it costs and how it is computed or drawn. The kind `noisy_teacher` of a task is the class `NoisyTeacher` in
+`ggdln/tasks/noisy_teacher.py`; nothing else has to name it. A file of the user's may hold kinds of any sort, which `add_file`
+adds under the names of their classes.
+"""
+
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import re
+import sys
+import traceback
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic import BaseModel, ConfigDict
+
+from ggdln.core.errors import ConfigError, InputError
+from ggdln.core.problems import near, violations
+
+
+@dataclass(frozen=True)
+class Variable:
+    """What a reader must know about a measured quantity; `label` names an axis in TeX where `long_name` is too long."""
+
+    long_name: str
+    symbol: str = ""
+    equation: str = ""
+    label: str = ""
+    axes: tuple = ()  # names of rows and columns, for a matrix
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Core-seconds and megabytes for a unit of each term of a job, fitted by `benchmarks/resources.py`."""
+
+    seconds: dict = field(default_factory=lambda: {"start": 1.5, "points": 0.02, "work": 1.0})
+    megabytes: dict = field(default_factory=lambda: {"start": 300.0, "inputs": 3.0, "work": 2.0})
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a job does, in amounts of the terms of `Costs`: `work` adds up, of `memory` the largest counts."""
+
+    work: dict = field(default_factory=dict)
+    memory: dict = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Look:
+    """How lines of a method are drawn: a colour by name, a line (theory) or a marker (simulation)."""
+
+    label: str
+    color: str = "ink"
+    linestyle: str = ""
+    marker: str = ""
+    markerfacecolor: str = ""
+
+
+class Kind(BaseModel):
+    """Parameters of a kind of something. Values are taken as they are: no text is read as a number."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+    sort: ClassVar[str] = ""
+    variables: ClassVar[dict[str, Variable]] = {}
+    """Names, symbols and equations of what it makes or measures."""
+
+    @classmethod
+    def name(cls):
+        """The name under which configurations know it."""
+        return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+
+    def spec(self):
+        """Its name and parameters as plain values, from which `make` makes it again."""
+        return {"kind": self.name()} | self.model_dump(exclude_none=True)
+
+
+class Registry:
+    """The kinds of one sort: the public modules of a package, and what files of the user's have added."""
+
+    def __init__(self, sort, package):
+        self.sort, self.package, self.added = sort, package, {}
+
+    @property
+    def base(self):
+        """The class that all kinds of this sort extend."""
+        package = importlib.import_module(self.package)
+        return next(c for c in vars(package).values() if isinstance(c, type) and vars(c).get("sort") == self.sort)
+
+    def own(self):
+        """Names of the library's own kinds."""
+        folder = importlib.import_module(self.package).__path__
+        return [module.name for module in pkgutil.iter_modules(folder) if not module.name.startswith("_")]
+
+    def names(self):
+        return [*self.own(), *self.added]
+
+    def get(self, name):
+        """The class of a kind."""
+        if name in self.added:
+            return self.added[name][0]
+        if name not in self.own():
+            raise InputError(f"{self.sort}: got {name!r}, accepted: {', '.join(self.names())}{near(name, self.names())}")
+        module = importlib.import_module(f"{self.package}.{name}")
+        return getattr(module, name.title().replace("_", ""))
+
+    def make(self, spec):
+        """The kind that a mapping with "kind" and parameters stands for."""
+        values = dict(spec)
+        cls = self.get(values.pop("kind", None))
+        found = violations(cls, values, self.sort)
+        if found:
+            raise InputError("; ".join(map(str, found)))
+        return cls(**values)
+
+    def file(self, name):
+        """The file that a kind is written in."""
+        if name in self.added:
+            return self.added[name][1]
+        return Path(importlib.import_module(self.package).__file__).parent / f"{name}.py"
+
+
+REGISTRIES = {
+    "task": Registry("task", "ggdln.tasks"),
+    "gates": Registry("gates", "ggdln.gates"),
+    "observable": Registry("observable", "ggdln.observables"),
+    "method": Registry("method", "ggdln.experiments.methods"),
+    "condition": Registry("condition", "ggdln.study.conditions"),
+    "panel": Registry("panel", "ggdln.study.panels"),
+}
+
+
+def add_file(path):
+    """Add the kinds that are written in a Python file: (sort, name) of each."""
+    path = Path(path)
+    if not path.is_file():
+        raise ConfigError(f"kinds: there is no file {path}")
+    name = f"ggdln_kinds_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        last = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)][-1:]
+        line = error.lineno if isinstance(error, SyntaxError) else last[0].lineno if last else 0
+        raise ConfigError(f"kinds: {path}, line {line}: {type(error).__name__}: {error}") from error
+    found = []
+    for cls in vars(module).values():
+        if inspect.isclass(cls) and issubclass(cls, Kind) and cls.__module__ == name and not cls.__name__.startswith("_"):
+            registry = REGISTRIES[cls.sort]
+            if cls.name() in registry.own():
+                raise ConfigError(f"kinds: {path} has a {cls.sort} {cls.name()!r}; accepted: names that are not taken")
+            registry.added[cls.name()] = cls, path
+            found.append((cls.sort, cls.name()))
+    if not found:
+        raise ConfigError(f"kinds: {path} holds no kind; accepted: subclasses of ggdln.tasks.Task, ggdln.gates.Gates and so on")
+    return found

@@ -1,0 +1,80 @@
+"""Bias, variance and error of a predictor from a finite number of runs or chains, without the bias of that number.
+
+The squared error of a mean over R runs overstates the bias by var/R. The product of two *independent* runs does not:
+averaged over pairs of different runs, (f_r - y)(f_s - y) is (<f> - y)^2. The same holds for means over the draws of
+independent Markov chains, however correlated the draws of one chain are, so one formula serves trained ensembles and
+samplers.
+"""
+
+import numpy as np
+
+from ggdln.core import checks
+from ggdln.core.errors import InputError
+from ggdln.theory.statistics import sign_error
+
+
+def ensemble_statistics(predictions, y_test, *, use=None):
+    """Bias, variance, generalization error and error rate over test inputs, each with its error over runs or chains.
+
+    predictions: (run, test) of independent runs, or (chain, draw, test) of independent chains. y_test: (test,).
+    use: which runs or chains to keep, boolean (run,). A prediction that is not finite is refused, never skipped, so a
+    run that diverged must be left out by name.
+
+    Returns a dict of floats: bias = <(<f> - y)^2>, variance = <var f>, generalization_error (their sum), error_rate =
+    <1/2 erfc(y <f> / sqrt(2 var f))> (corrected to first order in 1/R by the jackknife), sign_error_rate (the share of
+    runs and inputs with the wrong sign, no Gaussian assumed); each with `_error`, its jackknife standard error; and
+    `used` and `left_out`, numbers of runs or chains. The correction may turn a bias near zero negative, within its
+    error.
+    """
+    predictions = np.asarray(predictions)
+    if predictions.ndim == 2:
+        predictions = predictions[:, None]
+    if predictions.ndim != 3:
+        raise InputError(f"predictions: expected (run, test) or (chain, draw, test), got {predictions.ndim} dimension(s)")
+    total = len(predictions)
+    if use is not None:
+        use = np.asarray(use)
+        if use.shape != (total,) or use.dtype != bool:
+            raise InputError(f"use: expected {total} booleans, got {use.dtype} of shape {use.shape}")
+        predictions = predictions[use]
+    predictions = checks.array("predictions", predictions, 3)
+    y_test = checks.array("y_test", y_test, 1)
+    if predictions.shape[2] != len(y_test):
+        raise InputError(f"y_test: {len(y_test)} labels for {predictions.shape[2]} test predictions")
+    count = len(predictions)
+    if count < 2:
+        raise InputError(f"predictions: {count} run(s) or chain(s); at least 2 independent ones are needed for a variance")
+
+    means = predictions.mean(1)
+    squares = np.square(predictions - y_test).mean(1)
+    wrong = np.where(predictions * np.sign(y_test) > 0, 0.0, np.where(predictions == 0, 0.5, 1.0)).mean(1)
+    full = _statistics(means.sum(0), np.square(means).sum(0), squares.sum(0), wrong.sum(0), count, y_test)
+    if count > 2:
+        sums = means.sum(0), np.square(means).sum(0), squares.sum(0), wrong.sum(0)
+        parts = zip(means, np.square(means), squares, wrong, strict=True)
+        left = np.array([_statistics(*(s - p for s, p in zip(sums, part, strict=True)), count - 1, y_test) for part in parts])
+        errors = np.sqrt((count - 1) / count * np.square(left - left.mean(0)).sum(0))
+        full[3] = np.clip(count * full[3] - (count - 1) * left[:, 3].mean(), 0, 1)
+    else:
+        errors = np.full(5, np.nan)
+    names = ("bias", "variance", "generalization_error", "error_rate", "sign_error_rate")
+    result = {name: float(value) for name, value in zip(names, full, strict=True)}
+    result |= {f"{name}_error": float(value) for name, value in zip(names, errors, strict=True)}
+    return result | {"used": count, "left_out": total - count}
+
+
+def _statistics(mean_sum, square_sum, error_sum, wrong_sum, count, y):
+    """The five statistics, from sums over chains of chain means, their squares, squared errors and wrong signs."""
+    mean = mean_sum / count
+    of_means = np.maximum(square_sum / count - mean**2, 0) * count / (count - 1) if count > 1 else np.zeros_like(mean)
+    bias = (mean - y) ** 2 - of_means / count
+    variance = error_sum / count - bias
+    return np.array(
+        [
+            bias.mean(),
+            variance.mean(),
+            np.mean(error_sum) / count,
+            sign_error(mean, np.maximum(variance, 0), y).mean(),
+            np.mean(wrong_sum) / count,
+        ]
+    )

@@ -1,0 +1,76 @@
+"""What is measured on a solution. Each module without an underscore is an observable, a subclass of `Observable`.
+
+A solution is anything that offers some of: `predict(x, gates)` -> mean and variance, `kernel(x, gates, ...)` with
+`kernel_diagonal`, and `order_parameters`. The infinite-width limit offers the first two, the theory all three, and
+`ReadoutSolution` what follows from the readout weights of simulated networks.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from ggdln.core.kinds import REGISTRIES, Kind
+from ggdln.gates import FittedGates
+from ggdln.tasks import TaskData
+from ggdln.theory.kernels import input_kernel
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One draw of a task with its gates. g (P, M), g_test (P_t, M): gate values."""
+
+    task: TaskData
+    gates: FittedGates
+
+    @cached_property
+    def g(self):
+        return self.gates(self.task.x, self.task.subtask)
+
+    @cached_property
+    def g_test(self):
+        return self.gates(self.task.x_test, self.task.subtask_test)
+
+
+class Observable(Kind):
+    """A kind of measurement; `variables` names all that `of` may return."""
+
+    sort: ClassVar[str] = "observable"
+    needs: ClassVar[tuple] = ("kernel",)
+    """What a solution must offer: "predict", "kernel", "order_parameters"."""
+    needs_notes: ClassVar[tuple] = ()
+    """Notes of the task that it looks at."""
+    needs_labels: ClassVar[bool] = False
+    needs_subtasks: ClassVar[bool] = False
+
+    def of(self, solution, sample):
+        """Numbers and DataArrays by name."""
+        raise NotImplementedError
+
+
+def observe(names, solution, sample, offers):
+    """Those of the observables `names` that a solution which offers so much allows."""
+    found = {}
+    for name in names:
+        observable = REGISTRIES["observable"].get(name)()
+        if set(observable.needs) <= set(offers):
+            found |= observable.of(solution, sample)
+    return found
+
+
+@dataclass(frozen=True)
+class ReadoutSolution:
+    """What follows from U = <a a^T>/N (M, M), measured on the readout weights of networks with one gated layer."""
+
+    U: np.ndarray
+    sigma: float
+    offers: ClassVar[tuple] = ("kernel", "order_parameters")
+
+    @property
+    def order_parameters(self):
+        return [self.U]
+
+    def kernel(self, x, gates, x2=None, gates2=None):
+        """g^T U g' / M times the kernel of the inputs: (n, n2)."""
+        return gates @ self.U @ (gates if gates2 is None else gates2).T / len(self.U) * input_kernel(x, x2, sigma=self.sigma)

@@ -6,10 +6,10 @@ theory never imports torch.
 
 from importlib import import_module
 
-__version__ = "0.1.0"
-
 
 def __getattr__(name):
+    if name == "__version__":
+        return import_module("importlib.metadata").version("ggdln")
     public = import_module("ggdln.public").NAMES
     if name in public:
         return getattr(import_module(public[name]), name)

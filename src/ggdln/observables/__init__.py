@@ -49,23 +49,31 @@ class Observable(Kind):
         raise NotImplementedError
 
 
+def wanted(names, offers):
+    """Those of the observables `names` that a solution which offers so much allows."""
+    found = [REGISTRIES["observable"].get(name)() for name in names]
+    return [observable for observable in found if set(observable.needs) <= set(offers)]
+
+
 def observe(names, solution, sample, offers):
     """Those of the observables `names` that a solution which offers so much allows."""
     found = {}
-    for name in names:
-        observable = REGISTRIES["observable"].get(name)()
-        if set(observable.needs) <= set(offers):
-            found |= observable.of(solution, sample)
+    for observable in wanted(names, offers):
+        found |= observable.of(solution, sample)
     return found
 
 
 @dataclass(frozen=True)
 class ReadoutSolution:
-    """What follows from U = <a a^T>/N (M, M), measured on the readout weights of networks with one gated layer."""
+    """What follows from U = <a a^T>/N (M, M), measured on the readout weights of networks of this depth."""
 
     U: np.ndarray
     sigma: float
-    offers: ClassVar[tuple] = ("kernel", "order_parameters")
+    depth: int = 1
+
+    @property
+    def offers(self):
+        return ("kernel", "order_parameters") if self.depth == 1 else ("order_parameters",)
 
     @property
     def order_parameters(self):

@@ -1,8 +1,8 @@
 """What is measured on a solution. Each module without an underscore is an observable, a subclass of `Observable`.
 
-A solution is anything that offers some of: `predict(x, gates)` -> mean and variance, `kernel(x, gates, ...)` with
-`kernel_diagonal`, and `order_parameters`. The infinite-width limit offers the first two, the theory all three, and
-`ReadoutSolution` what follows from the readout weights of simulated networks.
+A solution is anything that offers some of: `predict(x, gates)` -> mean and variance, with `temperature`;
+`kernel(x, gates, x2, gates2)`, with `kernel_diagonal(x, gates)`; and `order_parameters`. The infinite-width limit offers the
+first two, the theory all three, and `ReadoutSolution` what follows from the readout weights of simulated networks.
 """
 
 from dataclasses import dataclass
@@ -82,3 +82,8 @@ class ReadoutSolution:
     def kernel(self, x, gates, x2=None, gates2=None):
         """g^T U g' / M times the kernel of the inputs: (n, n2)."""
         return gates @ self.U @ (gates if gates2 is None else gates2).T / len(self.U) * input_kernel(x, x2, sigma=self.sigma)
+
+    def kernel_diagonal(self, x, gates):
+        """The kernel of each input with itself: (n,)."""
+        overlap = np.einsum("pm,mn,pn->p", gates, self.U, gates, optimize=True) / len(self.U)
+        return overlap * self.sigma**2 / x.shape[1] * np.einsum("pj,pj->p", x, x)

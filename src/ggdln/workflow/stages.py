@@ -114,7 +114,7 @@ class Stages:
             single = piece.of_runs()
             self._single[name] = single.id
             self.pieces[single.id] = single
-            self._want(f"results/runs/{single.id}", curve)
+            self._want(f"results/runs/{piece.method}/{single.id}", curve)
         tasks = []
         for point in piece.points:
             task = identifier(point["task"]["kind"], piece.seed, point["task"])
@@ -151,7 +151,7 @@ class Stages:
     def run_files(self, name, draws):
         """The files with the single runs that a piece averages, for a block of draws."""
         single, piece = self._single[name], self.pieces[name]
-        folder, total = f"results/runs/{single}", piece.settings[REGISTRIES["method"].get(piece.method).split]
+        folder, total = f"results/runs/{piece.method}/{single}", piece.settings[REGISTRIES["method"].get(piece.method).split]
         found = []
         for first, last in self._run_draws(folder, draws):
             stem = f"draws_{first}-{last}_runs"
@@ -293,7 +293,6 @@ class Stages:
 
     def _method_stages(self, name, method):
         """One stage, or two where independent runs are split over jobs and then put together."""
-        piece = f"{name}-{{piece}}"
         whole = {"curve": f"results/{name}/{{piece}}/draws_{{draws}}.nc"}
         if not method.split:
             yield Stage(
@@ -308,7 +307,7 @@ class Stages:
             return
         yield Stage(
             f"run_{name}",
-            {"runs": f"results/runs/{name}-{{piece}}/draws_{{draws}}_runs_{{runs}}.nc".replace(piece, "{piece}")},
+            {"runs": f"results/runs/{name}/{{piece}}/draws_{{draws}}_runs_{{runs}}.nc"},
             inputs=lambda piece, draws, runs: self.sample_files(piece, span(draws)),
             spec=lambda piece, draws, runs: self._piece_spec(piece, method),
             cost=lambda piece, draws, runs: self._piece_cost(piece, method, len(span(draws)), len(span(runs))),
@@ -352,10 +351,9 @@ class Stages:
 
     def _figure_spec(self, figure):
         layout = self.config.figures[figure]
-        panels = {letter: panel.spec() for letter, panel in layout.panels.items()}
         names = dict.fromkeys(experiment for experiment, _ in layout.shown())
         return {
-            "figure": {"name": figure, "caption": layout.caption, "size": layout.size, "mosaic": layout.mosaic, "panels": panels},
+            "figure": layout.spec(),
             "experiments": {name: self.config.experiments[name].parameters() for name in names},
         }
 
@@ -366,10 +364,6 @@ class Stages:
 
     def _all_verdicts(self):
         compared = [(entry["experiment"], entry["method"]) for entry in self.config.agreement]
-        compared += [
-            (entry | entry["reference"])[key] for entry in ()  # kept empty: references are added below
-            for key in ()
-        ]
         for entry in self.config.agreement:
             reference = entry | entry["reference"]
             compared.append((reference["experiment"], reference["method"]))

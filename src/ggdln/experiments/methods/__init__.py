@@ -15,7 +15,7 @@ from ggdln.observables import Sample
 class Point:
     """What a method gets: one draw of the data and gates at one outer point, and the networks to be measured there.
 
-    networks: parameters L, N, sigma, T of each inner point; observables: names; runs: the range of runs of this job, for a
+    index: that of the outer point; networks: parameters L, N, sigma, T of each inner point; observables: names; runs: the range of runs of this job, for a
     method that splits them over jobs; machine: device, memory_mb and checkpoint_seconds; state: path of this point's
     checkpoints, to which the number of the network is added.
     """
@@ -25,6 +25,7 @@ class Point:
     observables: tuple
     seed: int
     draw: int = 0
+    index: int = 0
     runs: range = range(0)
     machine: dict = None
     state: Path = None

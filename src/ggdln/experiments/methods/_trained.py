@@ -9,7 +9,7 @@ from ggdln.core.kinds import Costs, Terms, Variable
 from ggdln.experiments.methods import ERRORS, RUNS, Method, over_runs
 from ggdln.networks.settings import Network, floats_per_run, weight_count
 from ggdln.networks.status import CONVERGED, FLOOR
-from ggdln.observables import ReadoutSolution, observe, wanted
+from ggdln.observables import ReadoutSolution, observe
 
 ITEMSIZE = {"float32": 4, "float64": 8}
 
@@ -46,14 +46,14 @@ class Trained(Method):
         raise NotImplementedError
 
     def measure(self, point):
-        """Predictions of the runs of this job. The readout statistics are kept where an observable needs them."""
+        """Predictions of the runs of this job and, of gated networks, their readout statistics."""
         results = []
         for i, network in enumerate(point.networks):
             trained = self.train(point, i, network)
             kept = trained[["prediction", "train_mse", "steps", "status"]]
             kept["prediction"] = kept.prediction.astype(np.float32)
             result = dict(kept.data_vars)
-            if self.gated and wanted(point.observables, ("kernel", "order_parameters")):
+            if self.gated:
                 result["U"] = trained.U.rename(m="gate", n="gate2")
             results.append(result)
         return results

@@ -11,6 +11,7 @@ import pytest
 
 from ggdln.networks.gibbs import sample_posterior
 from ggdln.networks.langevin import langevin
+from ggdln.networks.settings import Runtime, Sampling, Training
 from ggdln.networks.training import train_ensemble, train_relu
 
 rng = np.random.default_rng(0)
@@ -20,18 +21,20 @@ DATA = X, G, Y, X_TEST, G_TEST
 COMMON = dict(width=9, sigma=0.7, seed=5)
 # name: (function, arguments, save before which the process is killed)
 JOBS = {
-    "flow": (train_ensemble, DATA, COMMON | dict(runs=3), 22),
-    "gd": (train_ensemble, DATA, COMMON | dict(runs=3, method="gd", tolerance=0.1), 100),
-    "gd deep": (train_ensemble, DATA, COMMON | dict(runs=2, depth=2, method="gd", tolerance=0.3), 40),
-    "relu": (train_relu, (X, Y, X_TEST), COMMON | dict(runs=3, width=60), 42),
-    "gibbs": (sample_posterior, DATA, COMMON | dict(temperature=1e-4, chains=3, draws=20, warmup=5, memory_mb=0.1), 40),
-    "langevin": (langevin, DATA, COMMON | dict(temperature=0.1, chains=3, draws=9, warmup=60, thin=11), 100),
+    "flow": (train_ensemble, DATA, dict(runs=3), 22),
+    "descent": (train_ensemble, DATA, dict(runs=3, training=Training("descent", tolerance=0.1)), 100),
+    "descent deep": (train_ensemble, DATA, dict(runs=2, depth=2, training=Training("descent", tolerance=0.3)), 40),
+    "relu": (train_relu, (X, Y, X_TEST), dict(runs=3, width=60), 42),
+    "gibbs": (sample_posterior, DATA, dict(temperature=1e-4, sampling=Sampling(chains=3, draws=20, warmup=5)), 40),
+    "langevin": (langevin, DATA, dict(temperature=0.1, sampling=Sampling(chains=3, draws=9, warmup=60, thin=11)), 100),
 }
 
 
 def run(name, path, seconds=0.0):
     function, data, arguments, _ = JOBS[name]
-    return function(*data, **arguments, checkpoint=path, checkpoint_seconds=seconds)
+    # so little memory that Gibbs samples chain after chain
+    runtime = Runtime(checkpoint=path, checkpoint_seconds=seconds, memory_mb=0.1 if name == "gibbs" else 4096)
+    return function(*data, **(COMMON | arguments), runtime=runtime)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +44,7 @@ def killed(tmp_path_factory):
     script = """
         import os, signal, sys
         sys.path.insert(0, sys.argv[1])
-        import test_dynamics_checkpoint as jobs
+        import test_networks_checkpoint as jobs
         from ggdln.networks.checkpoint import Checkpoint
 
         for name, (*_, limit) in jobs.JOBS.items():
@@ -86,7 +89,7 @@ def test_a_killed_job_resumes_with_the_same_bits(name, killed):
 def test_a_finished_checkpoint_answers_without_computing(tmp_path, monkeypatch):
     """A second call with the file of a finished one gives the same dataset, taking no step."""
     first = run("flow", tmp_path / "state.npz")
-    monkeypatch.setattr("ggdln.networks.flow.Flow.advance", lambda self: pytest.fail("computed again"))
+    monkeypatch.setattr("ggdln.networks.flow.Flow.advance", lambda *_: pytest.fail("computed again"))
     assert run("flow", tmp_path / "state.npz").identical(first)
     assert [p.name for p in tmp_path.iterdir()] == ["state.npz"]
 
@@ -103,7 +106,7 @@ def test_a_damaged_or_foreign_checkpoint_is_ignored_with_a_warning(damage, tmp_p
     elif damage == "text":
         content = b"not a checkpoint"
     else:
-        content = (killed[0] / "gd").read_bytes()
+        content = (killed[0] / "descent").read_bytes()
     path.write_bytes(content)
     with pytest.warns(RuntimeWarning, match="other arguments" if damage == "other" else "cannot be read"):
         result = run("flow", path)
@@ -113,7 +116,7 @@ def test_a_damaged_or_foreign_checkpoint_is_ignored_with_a_warning(damage, tmp_p
 def test_progress_reports_rate_and_time_left():
     """The callback hears of the end: all runs done, a positive rate, no time left."""
     calls = []
-    train_ensemble(*DATA, **COMMON, runs=2, progress=lambda *call: calls.append(call))
+    train_ensemble(*DATA, **COMMON, runs=2, runtime=Runtime(progress=lambda *call: calls.append(call)))
     done, total, rate, left = calls[-1]
     assert (done, total, left) == (2, 2, 0)
     assert rate > 0

@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from ggdln.networks.flow import phi
-from ggdln.networks.training import CONVERGED, DIVERGED, FLOOR, UNFINISHED, train_ensemble, train_relu, training_floor
 from ggdln.core.errors import InputError
 from ggdln.core.seeds import rng as stream
+from ggdln.networks.data import training_floor
+from ggdln.networks.flow import phi
+from ggdln.networks.settings import Network, Runtime, Training
+from ggdln.networks.status import CONVERGED, DIVERGED, FLOOR, UNFINISHED
+from ggdln.networks.training import train_ensemble, train_relu
 
 
 def task(points=40, inputs=30, gate_count=4, tests=25, seed=0, dead=0):
@@ -31,7 +34,7 @@ def test_flow_agrees_with_small_step_descent(depth, sigma):
     """At equal training error the default flow and descent with step 0.1/lambda_max predict the same within 1 %."""
     arguments = dict(width=30, depth=depth, sigma=sigma, runs=2, seed=3)
     flow = train_ensemble(*task(), **arguments)
-    descent = train_ensemble(*task(), method="gd", step=0.1, **arguments)
+    descent = train_ensemble(*task(), training=Training("descent", step=0.1), **arguments)
     assert (flow.status == CONVERGED).all()
     assert (descent.status == CONVERGED).all()
     assert flow.steps.max() < descent.steps.min() / 20
@@ -69,9 +72,10 @@ def test_flow_converges_to_an_independent_ode_solver():
         h, c = output(solution.y[:, -1], x_test, g_test)
         return (c * h).sum(1)
 
-    arguments = dict(width=width, sigma=sigma, runs=1, seed=5, tolerance=0.05, dtype="float64")
+    arguments = dict(width=width, sigma=sigma, runs=1, seed=5, runtime=Runtime(dtype="float64"))
     for accuracy, allowed in ((0.02, 1e-2), (1e-4, 1e-4)):
-        flow = train_ensemble(x, g, y, x_test, g_test, accuracy=accuracy, **arguments)
+        training = Training(tolerance=0.05, accuracy=accuracy)
+        flow = train_ensemble(x, g, y, x_test, g_test, training=training, **arguments)
         assert 0.045 < flow.train_mse.item() <= 0.05
         assert distance(flow.prediction.values[0], exact(flow.train_mse.item())) < allowed
 
@@ -89,22 +93,25 @@ def test_phi_functions_are_their_integrals():
         np.testing.assert_allclose(value.numpy(), integral, rtol=1e-10)
 
 
-@pytest.mark.parametrize("method", ["flow", "gd"])
-def test_a_run_does_not_depend_on_its_company(method):
+@pytest.mark.parametrize("integrator", ["flow", "descent"])
+def test_a_run_does_not_depend_on_its_company(integrator):
     """Run 3 of runs 0..3 has the same bits as the only run of a call that starts at run 3."""
-    arguments = dict(width=20, sigma=0.7, seed=9, method=method)
-    together = train_ensemble(*task(), runs=4, **arguments).sel(run=3)
-    alone = train_ensemble(*task(), runs=1, first_run=3, **arguments).sel(run=3)
+
+    def train(runs, first_run=0):
+        training = Training(integrator, first_run=first_run)
+        return train_ensemble(*task(), width=20, sigma=0.7, runs=runs, seed=9, training=training)
+
+    together, alone = train(4).sel(run=3), train(1, first_run=3).sel(run=3)
     assert together.drop_attrs().equals(alone.drop_attrs())
-    assert not np.array_equal(together.prediction, train_ensemble(*task(), runs=1, **arguments).prediction[0])
+    assert not np.array_equal(together.prediction, train(1).prediction[0])
 
 
 def test_a_batch_of_runs_equals_runs_one_at_a_time(monkeypatch):
     """The batched code of the GPU path gives the predictions of the one-run path, up to rounding."""
     from ggdln.networks import training
 
-    for method in ("flow", "gd"):
-        arguments = dict(width=20, sigma=0.7, seed=9, method=method, runs=3, dtype="float64")
+    for integrator in ("flow", "descent"):
+        arguments = dict(width=20, sigma=0.7, seed=9, runs=3, training=Training(integrator), runtime=Runtime(dtype="float64"))
         single = train_ensemble(*task(), **arguments)
         monkeypatch.setattr(training, "group_size", lambda *_: 2)
         batched = train_ensemble(*task(), **arguments)
@@ -115,15 +122,18 @@ def test_a_batch_of_runs_equals_runs_one_at_a_time(monkeypatch):
 
 def test_precision_does_not_matter():
     """float32 and float64 start from the same weights and end within 0.1 %."""
-    results = [train_ensemble(*task(), width=20, runs=2, seed=1, dtype=d, accuracy=0.01) for d in ("float32", "float64")]
-    assert 0 < distance(results[0].prediction.values, results[1].prediction.values) < 1e-3
+    single, double = (
+        train_ensemble(*task(), width=20, runs=2, seed=1, training=Training(accuracy=0.01), runtime=Runtime(dtype=dtype))
+        for dtype in ("float32", "float64")
+    )
+    assert 0 < distance(single.prediction.values, double.prediction.values) < 1e-3
 
 
-@pytest.mark.parametrize("method", ["flow", "gd"])
-def test_inputs_without_gates_set_a_floor(method):
+@pytest.mark.parametrize("integrator", ["flow", "descent"])
+def test_inputs_without_gates_set_a_floor(integrator):
     """Two of forty inputs have no active gate: the floor is 2/40, runs stop 1e-3 above it and say so."""
     data = task(dead=2)
-    result = train_ensemble(*data, width=20, runs=2, seed=0, method=method)
+    result = train_ensemble(*data, width=20, runs=2, seed=0, training=Training(integrator))
     assert result.dead_inputs == 2
     assert result.floor == pytest.approx(2 / 40)
     assert (result.status == FLOOR).all()
@@ -149,13 +159,13 @@ def test_floor_is_the_least_squares_error_in_feature_space(depth, gate_count, re
 
 def test_diverging_and_unfinished_runs_are_told_apart():
     """Descent beyond the edge of stability is `diverged` with NaN predictions; too few steps is `unfinished`."""
-    arguments = dict(width=20, runs=2, seed=0, method="gd")
-    diverged = train_ensemble(*task(), step=3.0, **arguments)
+    arguments = dict(width=20, runs=2, seed=0)
+    diverged = train_ensemble(*task(), training=Training("descent", step=3.0), **arguments)
     assert (diverged.status == DIVERGED).all()
     assert diverged.failed == 2
     assert diverged.prediction.isnull().all()
     assert diverged.U.isnull().all()
-    short = train_ensemble(*task(), max_steps=5, **arguments)
+    short = train_ensemble(*task(), training=Training("descent", max_steps=5), **arguments)
     assert (short.status == UNFINISHED).all()
     assert short.failed == 2
     assert (short.train_mse > 1e-3).all()
@@ -164,7 +174,7 @@ def test_diverging_and_unfinished_runs_are_told_apart():
 
 def test_a_network_too_narrow_for_the_labels_is_unfinished():
     """One hidden unit is a product a_m W_j of rank one: the flow rests above its target and says so."""
-    result = train_ensemble(*task(), width=1, runs=2, seed=0, max_steps=120)
+    result = train_ensemble(*task(), width=1, runs=2, seed=0, training=Training(max_steps=120))
     assert result.floor == 0
     assert (result.status == UNFINISHED).all()
     assert (result.train_mse > 0.01).all()
@@ -173,8 +183,9 @@ def test_a_network_too_narrow_for_the_labels_is_unfinished():
 def test_relu_flow_agrees_with_small_step_descent():
     """The ReLU baseline: same initial weights, flow and small-step descent within 2 %, both at the stop rule."""
     x, _, y, x_test, _ = task()
-    flow = train_relu(x, y, x_test, width=50, sigma=0.5, runs=2, seed=2)
-    descent = train_relu(x, y, x_test, width=50, sigma=0.5, runs=2, seed=2, method="gd", step=0.1)
+    arguments = dict(width=50, sigma=0.5, runs=2, seed=2)
+    flow = train_relu(x, y, x_test, **arguments)
+    descent = train_relu(x, y, x_test, training=Training("descent", step=0.1), **arguments)
     assert (flow.status == CONVERGED).all()
     assert (descent.status == CONVERGED).all()
     assert (flow.train_mse <= 1e-3).all()
@@ -183,11 +194,36 @@ def test_relu_flow_agrees_with_small_step_descent():
 
 
 @pytest.mark.parametrize(
-    ("change", "name"), [(dict(method="sgd"), "method"), (dict(device="tpu"), "device"), (dict(dtype="float16"),
-    "dtype"), (dict(sigma=0), "sigma"),
-     (dict(width=2.5), "width"), (dict(runs=0), "runs")],
-)  # fmt: skip
-def test_wrong_arguments_are_named(change, name):
-    """An argument out of range is refused with its name."""
-    with pytest.raises(InputError, match=name):
+    ("change", "message"),
+    [
+        (dict(sigma=0), r"sigma: expected a number in \(0, inf\), got 0"),
+        (dict(width=2.5), "width: expected a whole number >= 1, got 2.5"),
+        (dict(runs=0), "runs"),
+        (dict(training="flow"), r"training: expected Training\(...\), got 'flow'"),
+        (dict(tolerance=0.1), r"tolerance: .*did you mean training=Training\(tolerance=0.1\)"),
+        (dict(device="cpu"), r"device: .*did you mean runtime=Runtime\(device='cpu'\)"),
+        (dict(run=3), "run: .*accepted: width, depth, sigma, runs, seed, training, runtime; did you mean 'runs'"),
+    ],
+)
+def test_wrong_arguments_are_named(change, message):
+    """An argument out of range, or out of place, is refused with its name and what is accepted."""
+    with pytest.raises(InputError, match=message):
         train_ensemble(*task(), **(dict(width=5, runs=1, seed=0) | change))
+
+
+@pytest.mark.parametrize(
+    ("group", "change", "message"),
+    [
+        (Training, dict(integrator="gd"), "integrator: expected 'flow' or 'descent', got 'gd'"),
+        (Training, dict(accuracy=0), "accuracy"),
+        (Training, dict(max_steps=0), "max_steps: expected a whole number >= 1, got 0"),
+        (Runtime, dict(device="tpu"), "device: expected 'auto' or 'cpu' or 'cuda', got 'tpu'"),
+        (Runtime, dict(dtype="float16"), "dtype: expected 'float32' or 'float64', got 'float16'"),
+        (Runtime, dict(progress=3), "progress"),
+        (Network, dict(width=True), "width"),
+    ],
+)
+def test_settings_check_themselves(group, change, message):
+    """A value out of range is refused where it is written."""
+    with pytest.raises(InputError, match=message):
+        group(**change)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ggdln.networks.ensemble import ensemble_statistics
 from ggdln.core.errors import InputError
+from ggdln.networks.ensemble import ensemble_statistics
 from ggdln.theory.statistics import predictor_statistics
 
 

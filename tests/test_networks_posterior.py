@@ -5,9 +5,11 @@ import warnings
 import numpy as np
 import pytest
 
+from ggdln.core.errors import ConvergenceError, InputError
+from ggdln.networks.diagnostics import rhat_and_ess
 from ggdln.networks.gibbs import sample_posterior
 from ggdln.networks.langevin import langevin
-from ggdln.core.errors import ConvergenceError
+from ggdln.networks.settings import Runtime, Sampling
 from ggdln.theory.kernels import gp_variance, input_kernel
 
 
@@ -38,9 +40,8 @@ def deviations(first, second, allowed=0.0):
 def test_hot_posterior_is_the_prior():
     """At T -> infinity <f> = 0, var f = K_GP(x, x) and <U> = sigma^2 I, at depth 2."""
     x, g, y, x_test, g_test = task()
-    result = sample_posterior(
-        x, g, y, x_test, g_test, width=40, depth=2, sigma=0.8, temperature=1e9, chains=4, draws=2000, warmup=2, seed=0
-    )
+    sampling = Sampling(chains=4, draws=2000, warmup=2)
+    result = sample_posterior(x, g, y, x_test, g_test, width=40, depth=2, sigma=0.8, temperature=1e9, seed=0, sampling=sampling)
     f = result.prediction.values.reshape(-1, len(x_test))
     spread = gp_variance(x_test, g_test, depth=2, sigma=0.8)
     assert (np.abs(f.mean(0)) < 5 * np.sqrt(spread / len(f))).all()
@@ -54,10 +55,9 @@ def test_linear_network_has_the_closed_form_order_parameter():
     points, inputs, width, sigma = 30, 60, 300, 0.6
     x, x_test = rng.standard_normal((points, inputs)), rng.standard_normal((5, inputs))
     y = 2 * np.sign(rng.standard_normal(points))
-    result = sample_posterior(
-        x, np.ones((points, 1)), y, x_test, np.ones((5, 1)), width=width, sigma=sigma, temperature=1e-8, chains=4,
-        draws=150, warmup=30, seed=0,
-    )  # fmt: skip
+    data = x, np.ones((points, 1)), y, x_test, np.ones((5, 1))
+    sampling = Sampling(chains=4, draws=150, warmup=30)
+    result = sample_posterior(*data, width=width, sigma=sigma, temperature=1e-8, seed=0, sampling=sampling)
     power = y @ np.linalg.solve(input_kernel(x, sigma=sigma), y)
     root = max(np.roots([width / sigma**2, points - width, -power]))
     assert abs(root / sigma**2 - 1) > 0.5
@@ -71,19 +71,9 @@ def test_linear_network_predicts_the_least_norm_interpolation(depth):
     """M = 1, T -> 0: at any width the prior is isotropic in x, so <f> is exactly the least-norm interpolation."""
     rng = np.random.default_rng(2)
     x, x_test, y = rng.standard_normal((6, 10)), rng.standard_normal((4, 10)), rng.standard_normal(6)
-    result = sample_posterior(
-        x,
-        np.ones((6, 1)),
-        y,
-        x_test,
-        np.ones((4, 1)),
-        width=5,
-        depth=depth,
-        temperature=1e-8,
-        chains=8,
-        draws=1000,
-        seed=0,
-    )
+    data = x, np.ones((6, 1)), y, x_test, np.ones((4, 1))
+    sampling = Sampling(chains=8, draws=1000)
+    result = sample_posterior(*data, width=5, depth=depth, temperature=1e-8, seed=0, sampling=sampling)
     means = result.prediction.mean("draw").values
     error = means.std(0, ddof=1) / np.sqrt(len(means))
     assert (error < 0.1).all()
@@ -93,13 +83,14 @@ def test_linear_network_predicts_the_least_norm_interpolation(depth):
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_langevin_and_gibbs_sample_the_same_posterior(depth):
     """Means, variances, tr U agree to 4.5 standard errors, plus 2 % for Langevin's step; the prior's do not."""
-    x, g, y, x_test, g_test = task(points=5)
+    data = task(points=5)
     arguments = dict(width=5, depth=depth, sigma=0.8, temperature=0.3, seed=4)
-    exact = sample_posterior(x, g, y, x_test, g_test, chains=16, draws=1000, warmup=50, **arguments)
-    descent = langevin(x, g, y, x_test, g_test, chains=48, draws=200, thin=40, warmup=1000, step=0.1, **arguments)
+    exact = sample_posterior(*data, sampling=Sampling(chains=16, draws=1000, warmup=50), **arguments)
+    sampling = Sampling(chains=48, draws=200, thin=40, warmup=1000)
+    descent = langevin(*data, step=0.1, sampling=sampling, **arguments)
     assert exact.mixed
     assert descent.mixed
-    prior = sample_posterior(x, g, y, x_test, g_test, chains=16, draws=200, **(arguments | dict(temperature=1e9)))
+    prior = sample_posterior(*data, sampling=Sampling(chains=16, draws=200), **(arguments | dict(temperature=1e9)))
     assert deviations(prior, exact).max() > 20
     assert (deviations(descent, exact, allowed=0.02) < 4.5).all()
 
@@ -108,23 +99,10 @@ def test_langevin_and_gibbs_sample_the_same_posterior(depth):
 @pytest.mark.parametrize("depth", [1, 2])
 def test_gibbs_agrees_with_nuts(depth):
     """NumPyro's NUTS on the network written from its definition, at temperature 0.1, samples the same posterior."""
-    x, g, y, x_test, g_test = task()
-    width, sigma, temperature = 5, 0.9, 0.1
-    exact = sample_posterior(
-        x,
-        g,
-        y,
-        x_test,
-        g_test,
-        width=width,
-        depth=depth,
-        sigma=sigma,
-        temperature=temperature,
-        chains=8,
-        draws=1500,
-        seed=0,
-    )
-    draws = nuts(x, g, y, x_test, g_test, width, depth, sigma, temperature, chains=8, draws=700, seed=0)
+    data = task()
+    network, temperature = dict(width=5, depth=depth, sigma=0.9), 0.1
+    exact = sample_posterior(*data, **network, temperature=temperature, seed=0, sampling=Sampling(chains=8, draws=1500))
+    draws = nuts(data, temperature, chains=8, draws=700, seed=0, **network)
     exact_moments = moments(exact)
     mean = exact.prediction.mean(("chain", "draw")).values
     nuts_moments = np.column_stack([draws.mean(1), np.square(draws - mean).mean(1)])
@@ -134,13 +112,14 @@ def test_gibbs_agrees_with_nuts(depth):
     assert (np.abs(nuts_moments.mean(0) - exact_moments.mean(0)) < 5 * error).all()
 
 
-def nuts(x, g, y, x_test, g_test, width, depth, sigma, temperature, *, chains, draws, seed):
+def nuts(data, temperature, *, width, depth, sigma, chains, draws, seed):
     """Test predictions (chain, draw, test) by NumPyro."""
     import jax
     import jax.numpy as jnp
     import numpyro
     import numpyro.distributions as dist
 
+    x, g, y, x_test, g_test = data
     count, inputs = g.shape[1], x.shape[1]
 
     def output(first, hidden, readout, x, g):
@@ -168,7 +147,8 @@ def nuts(x, g, y, x_test, g_test, width, depth, sigma, temperature, *, chains, d
 
 def test_chains_that_have_not_mixed_say_so():
     """Twenty Langevin steps from the prior at low temperature: R-hat or sample size fails, and `mixed` is 0."""
-    result = langevin(*task(), width=10, temperature=1e-3, chains=4, draws=10, thin=1, warmup=10, seed=0)
+    sampling = Sampling(chains=4, draws=10, thin=1, warmup=10)
+    result = langevin(*task(), width=10, temperature=1e-3, seed=0, sampling=sampling)
     assert not result.mixed
     assert result.failed == 0
     assert result.largest_rhat > 1.05
@@ -177,7 +157,8 @@ def test_chains_that_have_not_mixed_say_so():
 
 def test_a_diverging_chain_is_reported():
     """Beyond the edge of stability Langevin overflows: status diverged, draws NaN, never `mixed`."""
-    result = langevin(*task(), width=10, temperature=0.1, chains=3, draws=20, thin=10, warmup=100, step=5.0, seed=0)
+    sampling = Sampling(chains=3, draws=20, thin=10, warmup=100)
+    result = langevin(*task(), width=10, temperature=0.1, step=5.0, seed=0, sampling=sampling)
     assert (result.status == 1).all()
     assert result.failed == 3
     assert not result.mixed
@@ -187,15 +168,52 @@ def test_a_diverging_chain_is_reported():
 @pytest.mark.parametrize("sampler", [sample_posterior, langevin])
 def test_a_chain_does_not_depend_on_its_company(sampler):
     """Chain 2 of 0..3 equals chain 2 alone, to rounding: its stream is its own."""
-    arguments = dict(width=6, temperature=0.2, draws=5, warmup=5, seed=3, dtype="float64")
-    together = sampler(*task(), chains=4, **arguments).prediction.sel(chain=2)
-    alone = sampler(*task(), chains=1, first_chain=2, **arguments).prediction.sel(chain=2)
+    arguments = dict(width=6, temperature=0.2, seed=3, runtime=Runtime(dtype="float64"))
+
+    def chains(**which):
+        return sampler(*task(), **arguments, sampling=Sampling(draws=5, warmup=5, **which)).prediction
+
+    together, alone = chains(chains=4).sel(chain=2), chains(chains=1, first_chain=2).sel(chain=2)
     np.testing.assert_allclose(together, alone, rtol=1e-8)
-    assert not np.allclose(together, sampler(*task(), chains=1, **arguments).prediction[0])
+    assert not np.allclose(together, chains(chains=1)[0])
 
 
 def test_single_precision_refuses_a_temperature_below_its_rounding():
     """Above capacity at T = 1e-12 in float32 the kernel is not positive definite: an error names the temperature."""
     data = task(points=40, inputs=4)
     with pytest.raises(ConvergenceError, match="temperature"):
-        sample_posterior(*data, width=10, temperature=1e-12, chains=1, draws=5, seed=0, dtype="float32")
+        sample_posterior(
+            *data, width=10, temperature=1e-12, seed=0, sampling=Sampling(chains=1, draws=5), runtime=Runtime(dtype="float32")
+        )
+
+
+@pytest.mark.parametrize(
+    ("sampler", "change", "message"),
+    [
+        (langevin, dict(chains=4), r"chains: langevin has no such keyword.*did you mean sampling=Sampling\(chains=4\)"),
+        (sample_posterior, dict(dept=2), "dept: .*accepted: width, depth, sigma, temperature.*did you mean 'depth'"),
+        (sample_posterior, dict(step=0.1), "step: sample_posterior has no such keyword"),
+        (sample_posterior, dict(sampling=dict(chains=4)), r"sampling: expected Sampling\(...\), got"),
+        (sample_posterior, dict(temperature=0), "temperature: expected a number"),
+        (langevin, dict(sampling=Sampling(warmup=0)), "warmup: expected a whole number >= 1, got 0"),
+    ],
+)
+def test_wrong_keywords_are_named_with_what_is_accepted(sampler, change, message):
+    """A keyword that isn't known, or belongs to a group of settings, is refused with its place."""
+    with pytest.raises(InputError, match=message):
+        sampler(*task(), **(dict(width=5, temperature=0.1, seed=0) | change))
+
+
+def test_diagnostics_of_special_series():
+    """A constant has R-hat 1 and all draws; one NaN makes NaN; one chain has no R-hat; fewer than 4 draws tell nothing."""
+    values = np.random.default_rng(0).standard_normal((3, 50, 3))
+    values[:, :, 1], values[1, 7, 2] = 0.1, np.nan
+    rhat, ess = rhat_and_ess(values)
+    assert rhat[0] == pytest.approx(1, abs=0.1)
+    assert 75 < ess[0] < 300
+    assert (rhat[1], ess[1]) == (1, 150)
+    assert np.isnan([rhat[2], ess[2]]).all()
+    rhat, ess = rhat_and_ess(values[:1, :, 0])
+    assert np.isnan(rhat)
+    assert 25 < ess < 100
+    assert np.isnan(rhat_and_ess(values[:, :3])).all()

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import torch
 
+from ggdln.networks.device import Place
 from ggdln.networks.network import GatedNetwork, ReluNetwork
+from ggdln.networks.settings import Network, floats_per_run, weight_count
 
 P, N0, M, N = 7, 4, 3, 5
-PLACE = dict(device="cpu", dtype=torch.float64)
+PLACE = Place(torch.device("cpu"), torch.float64)
 
 
 def gated_by_definition(weights, x, g, depth):
@@ -34,9 +36,9 @@ def cases():
     x, g = rng.standard_normal((P, N0)), rng.standard_normal((P, M))
     tx, tg = torch.tensor(x), torch.tensor(g)
     for depth in (1, 2, 3):
-        network = GatedNetwork(x, g, width=N, depth=depth, **PLACE)
+        network = GatedNetwork.of(x, g, Network(N, depth), PLACE)
         yield f"gated-{depth}", network, lambda w, depth=depth: gated_by_definition(w, tx, tg, depth)
-    yield "relu", ReluNetwork(x, width=N, **PLACE), lambda w: relu_by_definition(w, tx)
+    yield "relu", ReluNetwork.of(x, None, Network(N), PLACE), lambda w: relu_by_definition(w, tx)
 
 
 @pytest.mark.parametrize(("network", "definition"), [pytest.param(n, d, id=i) for i, n, d in cases()])
@@ -79,3 +81,13 @@ def test_readout_statistics_are_the_readout_overlaps():
         for m in range(M):
             for n in range(M):
                 assert overlap[run, m, n].item() == pytest.approx(sum(a[m, i] * a[n, i] for i in range(N)).item() / N)
+
+
+@pytest.mark.parametrize(
+    ("network", "depth", "gate_count"), [(n, int(i[-1]), M) if i != "relu" else (n, 1, 1) for i, n, _ in cases()]
+)
+def test_weights_are_counted_without_making_them(network, depth, gate_count):
+    """The count of weights is the size of the network, and a run keeps several such vectors and (P, P) matrices."""
+    shape = Network(N, depth)
+    assert weight_count(N0, gate_count, shape) == network.size
+    assert floats_per_run(P, N0, gate_count, shape) > 6 * network.size + 5 * P**2

@@ -5,6 +5,7 @@ import pytest
 
 from ggdln.networks.gibbs import sample_posterior
 from ggdln.networks.langevin import langevin
+from ggdln.networks.settings import Sampling
 from ggdln.theory.solution import solve
 
 SIGMA, TEMPERATURE = 0.8, 0.1
@@ -18,13 +19,12 @@ def task():
     return x[:12], g[:12], np.sign(rng.standard_normal(12)), x[12:], g[12:]
 
 
-def gaps(sampler, depth, width, **settings):
+def gaps(sampler, depth, width, sampling, **step):
     """Distances (with standard errors) between sampler and theory of <f>, var f and U, and of U from its prior sigma^2."""
     x, g, y, x_test, g_test = task()
     theory = solve(x, g, y, width, depth, SIGMA, TEMPERATURE)
-    chains = sampler(
-        x, g, y, x_test, g_test, width=width, depth=depth, sigma=SIGMA, temperature=TEMPERATURE, seed=0, **settings
-    )
+    network = dict(width=width, depth=depth, sigma=SIGMA)
+    chains = sampler(x, g, y, x_test, g_test, **network, temperature=TEMPERATURE, seed=0, sampling=sampling, **step)
     f = chains.prediction.values.astype(float)
     expected = dict(zip(("mean", "variance"), theory.predict(x_test, g_test), strict=True))
     expected["U"] = theory.order_parameters[0]
@@ -42,7 +42,8 @@ def gaps(sampler, depth, width, **settings):
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_the_exact_posterior_approaches_the_theory_like_one_over_width(depth):
     """From N = 8 to 32 the distance of var f falls by 4, those of <f> and of U = <a a^T>/N by 4 or more; N d is constant."""
-    narrow, wide = (gaps(sample_posterior, depth, width, chains=32, draws=400, warmup=60) for width in (8, 32))
+    sampling = Sampling(chains=32, draws=400, warmup=60)
+    narrow, wide = (gaps(sample_posterior, depth, width, sampling) for width in (8, 32))
     for name in ("mean", "variance", "U"):
         assert wide[name][0] < narrow[name][0] / 4 + 3 * wide[name][1]
     (small, small_error), (large, large_error) = narrow["variance"], wide["variance"]
@@ -54,7 +55,7 @@ def test_the_exact_posterior_approaches_the_theory_like_one_over_width(depth):
 
 def test_langevin_agrees_with_the_theory():
     """At N = 32 <f>, var f and U are within their errors and 1/N of the theory, while U is far from its prior."""
-    gap = gaps(langevin, 1, 32, chains=48, draws=200, thin=20, warmup=1000, step=0.1)
+    gap = gaps(langevin, 1, 32, Sampling(chains=48, draws=200, thin=20, warmup=1000), step=0.1)
     for name in ("mean", "variance", "U"):
         distance, error = gap[name]
         assert distance < 3 * error + 0.8 / 32

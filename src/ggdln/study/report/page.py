@@ -1,11 +1,14 @@
 """The page from its parts: verdicts, figures with their parameters, cost and origin, and the agreement with simulations."""
 
 import base64
+import csv
 import hashlib
+import io
 import json
 import re
-from dataclasses import asdict
+from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import quote
 
 import xarray as xr
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -13,26 +16,18 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from ggdln.experiments import store
-from ggdln.workflow.config import SECTIONS, describe, join, leaves, read_config
-from ggdln.study.figures import style
-from ggdln.workflow.jobs import Jobs, read_benchmark
+from ggdln.experiments.variables import describe
+from ggdln.study import style, words
+from ggdln.study.compose import Figure
+from ggdln.study.panels._text import formula, plain
 from ggdln.study.report import graphs, text
-from ggdln.study.report.numbers import csv_uri, panel_table
 
-OUTCOMES = {
-    # outcome: (sign, name)
-    "holds": ("✓", "holds"),
-    "partly": ("◐", "holds in part of the draws"),
-    "fails": ("✗", "doesn’t hold"),
-    "untestable": ("–", "not testable here"),
-}
-SECTION_NAMES = {
+SECTIONS = {
     "paper": "From the paper",
     "assumed": "Assumed, since the paper doesn’t say",
     "varied": "Varied on purpose",
     "reduced": "Reduced for this run, in place of the above",
 }
-SOURCES = {"caption": "the caption of the figure", "text": "the text of the paper", "ours": "not in the paper in these words"}
 PROVENANCE = {
     "code_version": "code",
     "seed": "root seed",
@@ -42,35 +37,46 @@ PROVENANCE = {
 }
 
 
-def render(raw, schema, claims, numbers, pictures, benchmarks="benchmarks"):
-    """The page, as text. `raw` and `schema`: the configuration; `claims`: the verdicts and the agreement, as in claims.json;
-    `numbers` and `pictures`: the NetCDF file and the PNG of each figure; `benchmarks`: the folder of the benchmark files.
+@dataclass(frozen=True)
+class Entry:
+    """What the page has of a figure.
+
+    name, layout: as configured. numbers, picture: its NetCDF file and its PNG. experiments: those that it shows, by name.
+    parameters: for each experiment and section ("paper", "assumed", "varied", "reduced") rows with "key", "value", "meaning".
+    cost: "jobs" and how many of these are "measured"; seconds "wall" and "cpu" and "memory" in MB of these, seconds that were
+    "predicted" for them and "predicted_all" for all jobs.
     """
-    config = read_config(raw, schema)
-    jobs = Jobs(config)
-    verdicts = [_claim(claim, config.figures) for claim in claims["claims"]]
-    figures = [
-        _figure(name, config, numbers[name], pictures[name])
-        | {
-            "claims": [claim for claim in verdicts if claim["figure"] == name],
-            "experiments": _parameters(raw["experiments"], schema, config.experiments_of(name)),
-            "cost": _cost(jobs.of_figure(name).values(), benchmarks),
-        }
-        for name in config.figures
-    ]
+
+    name: str
+    layout: Figure
+    numbers: Path
+    picture: Path
+    experiments: dict = field(default_factory=dict)
+    parameters: dict = field(default_factory=dict)
+    cost: dict = field(default_factory=dict)
+
+
+def render(entries, claims, run=""):
+    """The page, as text. entries: an `Entry` for each figure; claims: verdicts and agreement, as in claims.json."""
+    layouts = {entry.name: entry.layout for entry in entries}
+    verdicts = [_claim(claim, layouts) for claim in claims["claims"]]
+    figures = [_figure(entry) | {"claims": [c for c in verdicts if c["figure"] == entry.name]} for entry in entries]
     agreement = _agreement(claims["agreement"])
-    looks = [look for part in (*figures, *agreement) for entry in part["legend"] for look in entry["looks"]]
-    template = _templates().get_template("page.html")
-    return template.render(
-        run=config.run,
-        version=store.code_version(),
-        figures=figures,
-        claims=verdicts,
-        claimed=_by_figure(verdicts),
-        outcomes=_outcomes(verdicts),
-        agreement=agreement,
-        plotly=Markup(get_plotlyjs().replace("</script", "<\\/script")),
-        swaps=_json(json.dumps(graphs.dark_colours(looks))),
+    looks = [look for part in (*figures, *agreement) for shown in part["legend"] for look in shown["looks"]]
+    return (
+        _templates()
+        .get_template("page.html")
+        .render(
+            run=run,
+            version=store.code_version(),
+            figures=figures,
+            claims=verdicts,
+            claimed=_by_figure(verdicts),
+            outcomes=_outcomes(verdicts),
+            agreement=agreement,
+            plotly=Markup(get_plotlyjs().replace("</script", "<\\/script")),
+            swaps=_json(json.dumps(graphs.dark_colours(looks))),
+        )
     )
 
 
@@ -79,44 +85,33 @@ def figure_name(name):
     return re.sub(r"^fig(?=S?\d)", "Fig. ", name)
 
 
-def outcome(claim):
-    """Which of the four outcomes the verdict of a claim is."""
-    verdict = claim["verdict"].replace("’", "'")
-    if verdict.startswith("holds in "):
-        return "partly"
-    known = {"holds": "holds", "doesn't hold": "fails", "not testable here": "untestable"}
-    if verdict not in known:
-        raise ValueError(f"claim {claim['id']}: verdict {verdict!r}; accepted: {', '.join(known)} or holds in k of n")
-    return known[verdict]
-
-
-def letters(layout):
-    """The letter under which each panel is shown: panels without one of their own belong to the one before."""
-    shown, letter = {}, ""
-    for key, panel in layout["panels"].items():
-        letter = shown[key] = panel.get("label", key) or letter
-    return shown
-
-
 def _claim(claim, layouts):
-    kind, figure = outcome(claim), claim["figure"]
-    shown = letters(layouts[figure]) if figure in layouts else {}
-    sensitivity = [
-        row | {"effect": _effect(row.get("effect")), "outcome": outcome({"id": claim["id"]} | row)}
-        for row in claim.get("sensitivity") or []
-    ]
-    return claim | {
-        "outcome": kind,
-        "order": list(OUTCOMES).index(kind),
-        "ours": claim.get("source") == "ours",
-        "sign": OUTCOMES[kind][0],
-        "place": figure_name(figure) + shown.get(claim["panel"], claim["panel"]),
-        "reason": claim.get("reason") or claim.get("caveat", ""),
-        "source": SOURCES.get(claim.get("source"), claim.get("source")),
-        "effect_text": _effect(claim["effect"]),
-        "sensitivity": [row | {"sign": OUTCOMES[row["outcome"]][0]} for row in sensitivity],
-        "finding": text.markdown(claim.get("finding")),
-    }
+    figure, control = claim["figure"], claim["control"]
+    letters = layouts[figure].letters() if figure in layouts else {}
+    passes = bool(control) and control["outcome"] == "holds"
+    return (
+        claim
+        | _judged(claim)
+        | {
+            "order": list(words.OUTCOMES).index(claim["outcome"]),
+            "ours": claim["source"] == "ours",
+            "place": figure_name(figure) + letters.get(claim["panel"], claim["panel"]),
+            "quantity": words.quantity(claim["measured"]),
+            "condition_text": words.condition(claim["condition"]),
+            "reason": words.caveats(claim["caveats"]),
+            "source": words.SOURCES[claim["source"]],
+            "control": control and control | {"passes": passes},
+            "empty": passes and claim["outcome"] == "holds",
+            "sensitivity": [row | _judged(row) for row in claim["sensitivity"]],
+            "finding": text.markdown(claim["finding"]),
+        }
+    )
+
+
+def _judged(result):
+    """The verdict on a claim or on a variant of it, in words."""
+    sign, _ = words.OUTCOMES[result["outcome"]]
+    return {"sign": sign, "verdict": words.verdict(result), "effect_text": words.effect(result["effect"])}
 
 
 def _by_figure(claims):
@@ -127,103 +122,76 @@ def _by_figure(claims):
     return [{"id": figure, "name": figure_name(figure), "claims": own} for figure, own in found.items()]
 
 
-def _effect(effect):
-    return text.with_error(effect["value"], effect.get("error")) if effect else "–"
-
-
 def _outcomes(claims):
     """Every outcome with its sign, its name and how many claims have it."""
     found = [claim["outcome"] for claim in claims]
-    return [{"id": key, "sign": sign, "name": name, "count": found.count(key)} for key, (sign, name) in OUTCOMES.items()]
+    return [{"id": key, "sign": sign, "name": name, "count": found.count(key)} for key, (sign, name) in words.OUTCOMES.items()]
 
 
-def _figure(name, config, numbers, picture):
-    layout, data = config.figures[name], store.groups(numbers)
-    experiments = {experiment.name: asdict(experiment) for experiment in config.experiments_of(name)}
-    panels, drawn, shown = [], [], letters(layout)
-    for key, panel in layout["panels"].items():
-        graph = graphs.panel_graph(panel, data, experiments)
+def _figure(entry):
+    name, layout, data = entry.name, entry.layout, store.groups(entry.numbers)
+    panels, drawn, letters = [], [], layout.letters()
+    for key, panel in layout.panels.items():
+        graph, table = panel.graph(data, entry.experiments), panel.table(data, entry.experiments)
         if graph is None:
             continue
         drawn.append(graph)
-        letter = shown[key]
-        title = text.formula(_title(panel, data))
-        file = f"{name}_{letter}_{_slug(text.plain(_title(panel, data)))}.csv"
-        csv = csv_uri(panel_table(panel, data))
-        panels.append({"letter": letter, "title": title, "spec": _json(graph.to_json()), "file": file, "csv": csv})
-    size = f"{layout['size'][0] / layout['size'][1]:.3f}"
+        title, spec = formula(panel.heading()), _json(graph.to_json())
+        panels.append({"letter": letters[key], "title": title, "spec": spec})
+        if table:
+            file = f"{name}_{letters[key]}_{_slug(plain(panel.heading()))}.csv"
+            panels[-1] |= {"file": file, "csv": csv_uri(table)}
     return {
         "id": name,
         "name": figure_name(name),
-        "caption": layout["caption"],
-        "picture": "data:image/png;base64," + base64.b64encode(Path(picture).read_bytes()).decode(),
-        "ratio": size,
+        "caption": layout.caption,
+        "picture": "data:image/png;base64," + base64.b64encode(Path(entry.picture).read_bytes()).decode(),
+        "ratio": f"{layout.size[0] / layout.size[1]:.3f}",
         "panels": panels,
         "legend": _legend(drawn),
-        "file": str(numbers),
-        "provenance": _provenance(numbers),
+        "experiments": _parameters(entry.parameters),
+        "cost": _cost(entry.cost),
+        "file": str(entry.numbers),
+        "provenance": _provenance(entry.numbers),
     }
+
+
+def csv_uri(table):
+    """A table as a link that holds its own content."""
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows(table)
+    return "data:text/csv;charset=utf-8," + quote(file.getvalue(), safe=", /:;()=-+.")
 
 
 def _legend(drawn):
     return [{"label": Markup(key), "looks": looks} for key, looks in graphs.legend(drawn).items()]
 
 
-def _title(panel, data):
-    """What a panel shows, in a few words."""
-    quantity = {"kernel_profile": "kernel_profile"}.get(panel["kind"], panel.get("quantity"))
-    name = style.QUANTITIES.get(quantity) or store.DESCRIPTIONS[quantity][0]
-    if panel["kind"] == "densities":
-        name = "density of kernel elements"
-    if panel["kind"] == "matrix" and "title" in panel:
-        name = {"task_correlation": "influence between tasks $C$", "kernel_picture": "kernel $\\tilde{K}$"}.get(quantity, "")
-    return ", ".join(part for part in (name, panel.get("title")) if part)
+def _slug(heading):
+    return re.sub(r"[^A-Za-z0-9]+", "_", heading).strip("_")
 
 
-def _slug(words):
-    return re.sub(r"[^A-Za-z0-9]+", "_", words).strip("_")
-
-
-def _parameters(sections, schema, experiments):
-    """Parameters of each experiment, by section: rows of name, value and meaning."""
+def _parameters(experiments):
+    """Parameters of each experiment, by section."""
     found = []
-    for experiment in experiments:
-        own = sections[experiment.name]
-        own = sections[own["base"]] | own if "base" in own else own
-        values = join(own)
-        tables = []
-        for section in SECTIONS:
-            rows = [
-                {"key": _key(path), "value": _value(value), "meaning": describe(schema, values, path)}
-                for path, value in leaves(own.get(section, {}))
-            ]
-            if rows:
-                tables.append({"id": section, "name": SECTION_NAMES[section], "rows": rows})
-        found.append({"name": experiment.name, "tables": tables})
+    for name, sections in experiments.items():
+        tables = [
+            {"id": id, "name": title, "rows": [row | {"value": _value(row["value"])} for row in sections[id]]}
+            for id, title in SECTIONS.items()
+            if sections.get(id)
+        ]
+        found.append({"name": name, "tables": tables})
     return found
 
 
-def _key(path):
-    return f"{path[1]} (swept)" if path[0] == "sweep" else ".".join(path)
-
-
 def _value(value):
-    return ", ".join(map(str, value)) if isinstance(value, list) else "on" if value == {} else str(value)
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else "on" if value == {} else str(value)
 
 
-def _cost(jobs, folder):
-    """What the jobs of a figure took, as far as there are benchmark files, and what was predicted for them."""
-    jobs = list(jobs)
-    known = [(job, values) for job in jobs if (values := read_benchmark(Path(folder) / job.benchmark))]
-    return {
-        "jobs": len(jobs),
-        "measured": len(known),
-        "wall": _minutes(sum(values["s"] for _, values in known)),
-        "cpu": _minutes(sum(values["cpu_time"] for _, values in known)),
-        "memory": f"{max((values['max_rss'] for _, values in known), default=0):.0f} MB",
-        "predicted": _minutes(sum(job.cost.seconds for job, _ in known)),
-        "predicted_all": _minutes(sum(job.cost.seconds for job in jobs)),
-    }
+def _cost(cost):
+    """What the jobs of a figure took and what was predicted, in words."""
+    times = {key: _minutes(cost[key]) for key in ("wall", "cpu", "predicted", "predicted_all")}
+    return times | {"jobs": cost["jobs"], "measured": cost["measured"], "memory": f"{cost['memory']:.0f} MB"}
 
 
 def _minutes(seconds):
@@ -259,7 +227,7 @@ def _agreement(entries):
     for name, groups in figures.items():
         drawn = {key: graphs.agreement_graph(group) for key, group in groups.items()}
         panels = [
-            {"letter": "", "title": f"{_quantity(quantity)}, {experiment}", "spec": _json(graph.to_json())}
+            {"letter": "", "title": f"{describe(quantity).long_name}, {experiment}", "spec": _json(graph.to_json())}
             for (experiment, quantity), graph in drawn.items()
         ]
         rows = [_agreement_row(entry) for group in groups.values() for entry in group]
@@ -273,37 +241,33 @@ def _agreement_row(entry):
     exponent = entry.get("exponent")
     return {
         "experiment": entry["experiment"],
-        "methods": f"{_method(entry['method'])} against {_method(entry['reference'])}",
-        "quantity": _quantity(entry["quantity"]),
+        "methods": f"{style.look(entry['method']).label} against {style.look(entry['reference']).label}",
+        "quantity": describe(entry["quantity"]).long_name,
         "ends": ends,
-        "exponent": text.with_error(exponent["value"], exponent.get("error")) if exponent else "–",
+        "exponent": words.with_error(exponent["value"], exponent.get("error")) if exponent else "–",
     }
 
 
 def _percent(row):
-    return text.with_error(row["difference"], row["error"], percent=True)
+    return words.with_error(row["difference"], row["error"], percent=True)
 
 
 def _at(axis, x):
     return "" if x is None else f" at {axis}\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{x:g}"
 
 
-def _method(name):
-    return style.METHODS.get(name, {"label": name})["label"]
-
-
-def _quantity(name):
-    return store.DESCRIPTIONS.get(name, (name,))[0]
-
-
-def _json(text):
+def _json(content):
     """JSON that can stand in a script element."""
-    return Markup(text.replace("<", "\\u003c"))
+    return Markup(content.replace("<", "\\u003c"))
 
 
 def _templates():
     environment = Environment(
-        loader=PackageLoader("ggdln.study.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=PackageLoader("ggdln.study.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters["prose"] = text.prose
     return environment

@@ -1,15 +1,17 @@
 """Schematic panels: Fig. 1a (architecture), Fig. 2a (teachers and student) and Fig. 7a (two tasks).
 
-Every panel is drawn in inches of its nominal size (``SIZES``), with text in points: at that size one data unit is
-one inch, and in a larger or smaller panel the drawing scales while the text keeps its size. No data, no randomness.
+Every panel is drawn in inches of its nominal size, with text in points: at that size one data unit is one inch, and in a
+larger or smaller panel the drawing scales while the text keeps its size. No data, no randomness.
 """
 
-from matplotlib.patches import Circle, FancyBboxPatch
+from functools import wraps
 
-BLACK, BLUE, ORANGE, RED, TEAL, GREY = "#1a1a1a", "#2b6cb0", "#dd6b20", "#c53030", "#2c7a7b", "#a0aec0"
+from ggdln.study.style import BLUE, GREY, INK, ORANGE, RED, TEAL
+
 PALE = "#d5dbe5"  # connections in the background
 
-SIZES = {"architecture": (2.6, 3.0), "teachers_and_student": (2.6, 3.2), "two_tasks": (2.6, 3.0)}  # width, height
+DRAWINGS = {}
+"""All drawings by name: functions of the axes to draw in."""
 
 SUBSETS = (ORANGE, BLUE, TEAL, RED, GREY)  # of the input dimensions; the first is the preferred one
 
@@ -21,16 +23,38 @@ _LINES, _WIRES, _UNITS, _MARKS = 1, 2, 4, 5  # drawing order
 # Parts shared by the panels.
 
 
-def _canvas(ax, size):
-    """Axis off, equal aspect, one data unit per nominal inch."""
-    width, height = size
-    ax.set_xlim(0, width)
-    ax.set_ylim(0, height)
-    ax.set_aspect("equal")
-    ax.axis("off")
+def _drawing(width, height):
+    """A function that draws in axes of this nominal size in inches, one data unit an inch, and is known by its name."""
+
+    def known(draw):
+        @wraps(draw)
+        def prepared(ax):
+            ax.set_xlim(0, width)
+            ax.set_ylim(0, height)
+            ax.set_aspect("equal")
+            ax.axis("off")
+            draw(ax)
+
+        DRAWINGS[draw.__name__] = prepared
+        return prepared
+
+    return known
 
 
-def _label(ax, x, y, text, *, size=TEXT, color=BLACK, ha="center", va="center", **style):
+def _disc(ax, x, y, radius, **style):
+    from matplotlib.patches import Circle
+
+    ax.add_patch(Circle((x, y), radius, **style))
+
+
+def _box(ax, x, y, width, height, **style):
+    """A box with round corners; x, y: its lower left corner."""
+    from matplotlib.patches import FancyBboxPatch
+
+    ax.add_patch(FancyBboxPatch((x, y), width, height, boxstyle="round,pad=0,rounding_size=0.06", lw=0.6, **style))
+
+
+def _label(ax, x, y, text, *, size=TEXT, color=INK, ha="center", va="center", **style):
     ax.text(x, y, text, fontsize=size, color=color, ha=ha, va=va, linespacing=1.1, zorder=_MARKS, **style)
 
 
@@ -41,22 +65,22 @@ def _line(ax, points, *, color=PALE, width=0.6, zorder=_LINES, **style):
     ax.plot(xs, ys, color=color, lw=width, zorder=zorder, **style)
 
 
-def _arrow(ax, start, end, *, color=BLACK, width=0.8):
+def _arrow(ax, start, end, *, color=INK, width=0.8):
     style = {"arrowstyle": "-|>,head_width=0.13,head_length=0.26", "color": color, "lw": width}
     style |= {"shrinkA": 0, "shrinkB": 0}
     ax.annotate("", xy=end, xytext=start, arrowprops=style, zorder=_WIRES)
 
 
-def _neuron(ax, x, y, *, radius=0.09, face="white", edge=BLACK, text="", width=0.8):
+def _neuron(ax, x, y, *, radius=0.09, face="white", edge=INK, text="", width=0.8):
     """One unit, with an optional letter inside."""
-    ax.add_patch(Circle((x, y), radius, facecolor=face, edgecolor=edge, lw=width, zorder=_UNITS))
+    _disc(ax, x, y, radius, facecolor=face, edgecolor=edge, lw=width, zorder=_UNITS)
     if text:
         _label(ax, x, y - 0.005, text, size=SMALL, color=_ink(face))
 
 
 def _ink(face):
     """The colour of a letter on this face."""
-    return BLACK if face in (GREY, "white") else "white"
+    return INK if face in (GREY, "white") else "white"
 
 
 def _layer(ax, xs, y, *, texts=None, **style):
@@ -76,10 +100,10 @@ def _connect(ax, sources, targets, **style):
 def _dots(ax, x, y, *, gap=0.05):
     """Three dots: more of the same."""
     for k in (-1, 0, 1):
-        ax.add_patch(Circle((x + k * gap, y), 0.011, color=BLACK, lw=0, zorder=_UNITS))
+        _disc(ax, x + k * gap, y, 0.011, color=INK, lw=0, zorder=_UNITS)
 
 
-def _dendrites(ax, soma, xs, tip, *, radius=0.09, color=BLACK, bend=0.16, width=0.9):
+def _dendrites(ax, soma, xs, tip, *, radius=0.09, color=INK, bend=0.16, width=0.9):
     """The dendrites of one unit: from just under the soma out to each x, then straight down to the tip's height."""
     x0, y0 = soma
     for x in xs:
@@ -89,7 +113,7 @@ def _dendrites(ax, soma, xs, tip, *, radius=0.09, color=BLACK, bend=0.16, width=
 
 def _gate_mark(ax, x, y, color, *, radius=0.04):
     """The place where a dendrite is multiplied by a gate: a coloured disc with a cross (a product sign)."""
-    ax.add_patch(Circle((x, y), radius, facecolor=color, edgecolor="white", lw=0.4, zorder=_MARKS))
+    _disc(ax, x, y, radius, facecolor=color, edgecolor="white", lw=0.4, zorder=_MARKS)
     _cross(ax, x, y, 0.55 * radius, color="white", width=0.6)
 
 
@@ -101,12 +125,13 @@ def _cross(ax, x, y, half, *, color, width):
 
 def _junction(ax, x, y, color):
     """A wire that branches here (wires that only cross have none)."""
-    ax.add_patch(Circle((x, y), 0.016, color=color, lw=0, zorder=_WIRES))
+    _disc(ax, x, y, 0.016, color=color, lw=0, zorder=_WIRES)
 
 
 # The panels.
 
 
+@_drawing(2.6, 3.0)
 def architecture(ax):
     """Fig. 1a: a GGDLN with two hidden layers, drawn from the input (bottom) to the output (top).
 
@@ -114,7 +139,6 @@ def architecture(ax):
     is fixed and is the same for all units and all layers: the gating units (lower right), driven by the input, send
     one wire each past all the dendrites. The weights onto one dendrite are in orange. The first weights have no gates.
     """
-    _canvas(ax, SIZES["architecture"])
     columns, spread = (0.57, 1.06, 1.66), 0.13
     gates = [(r"$g_1$", BLUE), (r"$g_m$", TEAL), (r"$g_M$", RED)]
     gate_xs, gate_y = (1.98, 2.22, 2.46), 0.80
@@ -142,8 +166,8 @@ def architecture(ax):
 
     # Gating units: driven by x, one wire each to dendrite m of every unit.
     bar = y_in + 0.28
-    _line(ax, [(columns[2] + 0.09, y_in), (gate_xs[1], y_in), (gate_xs[1], bar)], color=BLACK, width=0.8, zorder=_WIRES)
-    _line(ax, [(gate_xs[0], bar), (gate_xs[2], bar)], color=BLACK, width=0.8, zorder=_WIRES)
+    _line(ax, [(columns[2] + 0.09, y_in), (gate_xs[1], y_in), (gate_xs[1], bar)], color=INK, width=0.8, zorder=_WIRES)
+    _line(ax, [(gate_xs[0], bar), (gate_xs[2], bar)], color=INK, width=0.8, zorder=_WIRES)
     for m, ((name, color), x) in enumerate(zip(gates, gate_xs, strict=True)):
         _arrow(ax, (x, bar), (x, gate_y - 0.11))
         _neuron(ax, x, gate_y, radius=0.11, face=color, edge=color, text=name)
@@ -169,13 +193,13 @@ def architecture(ax):
     _label(ax, 2.58, 2.77, "fixed gates $g_m(\\mathbf{x})$,\nshared by all\nneurons and layers", size=SMALL, ha="right")
 
 
+@_drawing(2.6, 3.2)
 def teachers_and_student(ax):
     """Fig. 2a: two ReLU teachers (top) and the student (bottom); the five subsets of input dimensions in colour.
 
     Left: the teacher's input weights are of one size. Right: they are larger for one preferred subset (bold). Bottom:
     a GGDLN with one hidden layer; each gate sees one subset of the input and gates one dendrite of the output.
     """
-    _canvas(ax, SIZES["teachers_and_student"])
     _teacher(ax, 0.66, 2.12, "ReLU teacher", "equal weights", preferred=None)
     _teacher(ax, 1.96, 2.12, "ReLU teacher", "preferred inputs", preferred=0)
     _line(ax, [(0.05, 1.90), (2.55, 1.90)], color=PALE, width=0.8)
@@ -197,13 +221,13 @@ def _teacher(ax, centre, bottom, title, subtitle, *, preferred):
     subsets = _subset_inputs(ax, centre, bottom, pitch=0.095, gap=0.235, radius=0.038)
     hidden = _layer(ax, [centre + k * 0.26 for k in (-1.5, -0.5, 0.5, 1.5)], bottom + 0.42, radius=0.075)
     for x, y in hidden:
-        _line(ax, [(x - 0.04, y - 0.02), (x, y - 0.02), (x + 0.035, y + 0.035)], color=BLACK, zorder=_MARKS)
+        _line(ax, [(x - 0.04, y - 0.02), (x, y - 0.02), (x + 0.035, y + 0.035)], color=INK, zorder=_MARKS)
     for s, (subset, color) in enumerate(zip(subsets, SUBSETS, strict=True)):
         bold = s == preferred
         width = 0.6 if preferred is None else 1.5 if bold else 0.25
         _connect(ax, subset, hidden, color=color, width=width, zorder=_WIRES if bold else _LINES)
     output = (centre, bottom + 0.70)
-    _connect(ax, hidden, [output], color=BLACK)
+    _connect(ax, hidden, [output], color=INK)
     _neuron(ax, *output, radius=0.075)
     _label(ax, centre + 0.12, output[1] + 0.01, "$y$", ha="left")
     _label(ax, centre, bottom + 0.99, title)
@@ -240,13 +264,13 @@ def _student(ax):
     _label(ax, 2.58, y_out, "each gate sees\none input subset", size=SMALL, ha="right")
 
 
+@_drawing(2.6, 3.0)
 def two_tasks(ax):
     """Fig. 7a: one GGDLN with one hidden layer, doing two tasks on the same inputs.
 
     The task signal (top-down) permits some gates and forbids others (crossed: set to 0, the dendrite not connected);
     the state of a permitted gate then depends on x (bottom-up, the step). The tasks' permitted sets overlap (teal).
     """
-    _canvas(ax, SIZES["two_tasks"])
     tasks = ("task 1", BLUE, {0, 1, 3, 4}), ("task 2", ORANGE, {1, 2, 4, 5})
     shared = tasks[0][2] & tasks[1][2]
     for centre, (name, color, permitted) in zip((0.65, 1.95), tasks, strict=True):
@@ -285,8 +309,7 @@ def _task(ax, centre, name, color, colors):
     _neuron(ax, *output, radius=0.085)
     _connect(ax, inputs, hidden, color=GREY)
 
-    box = {"boxstyle": "round,pad=0,rounding_size=0.06", "facecolor": "#f3f5f8", "edgecolor": GREY, "lw": 0.6}
-    ax.add_patch(FancyBboxPatch((centre - half, y_gate - 0.10), 2 * half, 0.20, zorder=_LINES - 0.5, **box))
+    _box(ax, centre - half, y_gate - 0.10, 2 * half, 0.20, zorder=_LINES - 0.5, facecolor="#f3f5f8", edgecolor=GREY)
     for x, gate in zip(gates, colors, strict=True):
         _task_gate(ax, x, y_gate, gate)
         tip = (x, y_gate - 0.17)
@@ -296,11 +319,10 @@ def _task(ax, centre, name, color, colors):
 
     # The two signals that reach the gates.
     left, right = centre - 0.61, centre + 0.61
-    box |= {"facecolor": color, "edgecolor": color}
-    ax.add_patch(FancyBboxPatch((centre - 0.27, y_task - 0.09), 0.54, 0.18, zorder=_UNITS, **box))
+    _box(ax, centre - 0.27, y_task - 0.09, 0.54, 0.18, zorder=_UNITS, facecolor=color, edgecolor=color)
     _label(ax, centre, y_task - 0.005, name, color="white")
     _line(ax, [(centre - 0.27, y_task), (left, y_task), (left, y_gate)], color=color, width=1.0, zorder=_WIRES)
-    _line(ax, [(units[-1], y_in), (right, y_in), (right, y_gate)], color=BLACK, width=0.8, zorder=_WIRES)
+    _line(ax, [(units[-1], y_in), (right, y_in), (right, y_gate)], color=INK, width=0.8, zorder=_WIRES)
     _arrow(ax, (left, y_gate), (centre - half, y_gate), color=color, width=1.0)
     _arrow(ax, (right, y_gate), (centre + half, y_gate))
     _label(ax, right - 0.09, (y_hidden + y_in) / 2 + 0.2, "bottom-up", size=SMALL, rotation=90)

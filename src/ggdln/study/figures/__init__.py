@@ -1,1 +1,0 @@
-"""Figures of the reproduction: drawing only, each module is imported by the script that needs it."""

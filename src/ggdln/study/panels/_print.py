@@ -1,0 +1,120 @@
+"""A panel in print, drawn with matplotlib."""
+
+import numpy as np
+from matplotlib.ticker import NullFormatter
+
+from ggdln.study import style
+from ggdln.study.caveats import CAVEATS
+
+WIDTHS = {"--": 0.8, ":": 1.0}
+
+
+class Print:
+    """Axes of a matplotlib figure as a canvas; `ax` is there for what the methods don't offer."""
+
+    def __init__(self, ax):
+        self.ax = ax
+
+    def axes(self, x, y, *, xscale="linear", yscale="linear", xlim=None, ylim=None, xticks=None):
+        """Names, scales and ends of the axes; xticks: TeX by value."""
+        ax = self.ax
+        ax.set(xscale=xscale, yscale=yscale, xlabel=x, ylabel=y)
+        if xscale == "log":
+            ax.xaxis.set_major_formatter(lambda v, _: f"{v:g}")
+            ax.xaxis.set_minor_formatter(NullFormatter())
+        if xlim is not None:
+            ax.set_xlim(xlim)
+        if ylim is not None:
+            ax.set_ylim(ylim)
+        if xticks:
+            ax.set_xticks(list(xticks), xticks.values())
+
+    def lines(self, lines):
+        """`Line`s, with rings around points that need a word, named in the legend."""
+        for line in lines:
+            self._line(line)
+            self._caveats(line)
+
+    def _line(self, line):
+        """A line with a band, dots with error bars, or a level where the quantity doesn't depend on x."""
+        ax, look = self.ax, _properties(line)
+        centre, low, high = line.centre, line.low, line.high
+        band = {"color": look["color"], "linewidth": 0}
+        if line.is_level:
+            ax.axhline(centre, **look)
+            if line.has_spread:
+                ax.axhspan(low, high, alpha=0.12, **band)
+        elif look["linestyle"]:
+            ax.plot(centre[line.x], centre, **look)
+            if line.has_spread:
+                ax.fill_between(centre[line.x], low, high, alpha=0.2, **band)
+        else:
+            bars = (centre - low, high - centre) if line.has_spread else None
+            ax.errorbar(centre[line.x], centre, yerr=bars, elinewidth=0.8, capsize=0, **look)
+
+    def _caveats(self, line):
+        """Rings around points that have a caveat in any draw.
+
+        Where no run of any draw could be used there is no point, and a cross stands at the foot of the panel.
+        """
+        ax, centre, x = self.ax, line.centre, line.x
+        for name, found in line.marks.items():
+            if line.is_level:
+                ax.text(1, float(centre), name, transform=ax.get_yaxis_transform(), ha="right", va="bottom", fontsize=6)
+                continue
+            ring = {"marker": "o", "markersize": CAVEATS[name].size, "markerfacecolor": "none", "linestyle": ""}
+            ring |= {"markeredgecolor": style.colour(CAVEATS[name].color), "markeredgewidth": 0.8}
+            self._once(name, centre[x][found], centre[found], **ring)
+        if not line.is_level and bool(line.lost.any()):
+            cross = {"marker": "x", "color": style.RED, "linestyle": ""}
+            foot = {"transform": ax.get_xaxis_transform(), "clip_on": False}
+            self._once("no run usable", centre[x][line.lost], np.zeros(int(line.lost.sum())), **cross, **foot)
+
+    def _once(self, label, x, y, **look):
+        """Markers whose label appears in the legend only once."""
+        known = label in self.ax.get_legend_handles_labels()[1]
+        self.ax.plot(x, y, label="_" + label if known else label, **look)
+
+    def marks(self, marks):
+        """Vertical lines, `Mark`s; the legend has each name once."""
+        named = {}
+        for mark in marks:
+            look = {"linestyle": mark.linestyle, "linewidth": WIDTHS[mark.linestyle]}
+            self.ax.axvline(mark.at, color=style.colour(mark.color), zorder=0, **look)
+            named.setdefault(mark.name, look)
+        for name, look in named.items():
+            self.ax.plot([], [], color=style.INK, label=name, **look)
+
+    def picture(self, picture):
+        """A `Picture`, with a bar of colours."""
+        ax = self.ax
+        cmap = "viridis" if picture.is_positive else "RdBu_r"
+        drawn = ax.imshow(picture.values, cmap=cmap, vmin=picture.least, vmax=picture.limit, interpolation="nearest")
+        for cut in picture.cuts:
+            look = {"color": "white" if picture.is_positive else style.INK, "linestyle": "--", "linewidth": 0.8}
+            ax.axhline(cut, **look)
+            ax.axvline(cut, **look)
+        ax.set(ylabel=picture.rows, xlabel=picture.columns)
+        ax.spines[["top", "right"]].set_visible(True)
+        if not picture.counted:
+            ax.set(xticks=[], yticks=[])
+        ax.figure.colorbar(drawn, ax=ax, shrink=0.8, pad=0.03, extend="max" if picture.is_clipped else "neither")
+
+    def zero(self):
+        """A thin line at zero."""
+        self.ax.axhline(0, color=style.GREY, linewidth=0.6, zorder=0)
+
+    def legend(self, **where):
+        self.ax.legend(**where)
+
+
+def _properties(line):
+    """The look of a line in the words of matplotlib."""
+    look = line.look
+    found = {"color": style.colour(look.color), "linestyle": look.linestyle, "marker": look.marker}
+    found["label"] = look.label if line.named else None
+    if look.markerfacecolor:
+        found["markerfacecolor"] = look.markerfacecolor
+    if line.is_profile:
+        found["linewidth"] = 1
+    return found

@@ -4,7 +4,7 @@
     python workflow/plan.py --profile slurm                               on a cluster, with the profile workflow/profiles/slurm
     python workflow/plan.py --cores 2 --configfile config/quick.yaml      with another configuration
 
-Snakemake says which files have to be made; what that costs is predicted from the sizes of each job (src/ggdln/costs.py). Where
+Snakemake says which files have to be made; what that costs is predicted from the sizes of each job (src/ggdln/workflow/costs.py). Where
 jobs have run, their benchmark files tell what they took. Run it from the folder where the results are.
 """
 
@@ -20,9 +20,10 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from ggdln.workflow.config import load_config
 from ggdln.core.errors import ConfigError
-from ggdln.workflow.jobs import Jobs, read_benchmark
+from ggdln.workflow.config import default_files, load, read_config
+from ggdln.workflow.overview import read_benchmark
+from ggdln.workflow.stages import Stages
 
 LOCAL_SECONDS = 0.2
 """Time that Snakemake needs for a job of its own, on one machine."""
@@ -31,11 +32,11 @@ CLUSTER_SECONDS, GROUPED_SECONDS = 10.0, 4.0
 """Time that a SLURM job needs beside its work, and each of the jobs in it."""
 
 
-def pending_files(configfiles, run):
+def pending_files(configfiles, targets):
     """The files that Snakemake would make or make again, for all figures and verdicts."""
     command = [sys.executable, "-m", "snakemake", "--snakefile", ROOT / "Snakefile", "--summary", "--nolock"]
     command += ["--configfile", *configfiles] if configfiles else []
-    command += ["--", "all", f"results/{run}/claims.json" if run else "results/claims.json"]
+    command += ["--", *targets]
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode:
         sys.exit(result.stderr.strip())
@@ -56,12 +57,12 @@ def submissions(jobs, profile):
 
     for job in jobs.values():
         for file in job.inputs:
-            group = of_rule.get(job.rule)
-            if group and file in jobs and of_rule.get(jobs[file].rule) == group:
+            group = of_rule.get(job.stage.name)
+            if group and file in jobs and of_rule.get(jobs[file].stage.name) == group:
                 root[find(file)] = find(job.output)
     connected = {}
     for job in jobs.values():
-        connected.setdefault((of_rule.get(job.rule), find(job.output)), []).append(job)
+        connected.setdefault((of_rule.get(job.stage.name), find(job.output)), []).append(job)
     units, open_groups = [], {}
     for (group, _), members in connected.items():
         if group is None:
@@ -121,7 +122,7 @@ def summary(name, jobs, pending, machine):
     """One line of the table."""
     left = {output: job for output, job in jobs.items() if output in pending}
     units = machine.units(left)
-    done = [(job, read_benchmark(Path("benchmarks") / job.benchmark)) for job in jobs.values() if job.output not in pending]
+    done = [(job, read_benchmark(job.benchmark)) for job in jobs.values() if job.output not in pending]
     done = [(job, values) for job, values in done if values]
     row = {
         "figure": name,
@@ -165,19 +166,18 @@ def main():
     cores = arguments.cores
     cores = len(os.sched_getaffinity(0)) if cores == "all" or not (cores or profile) else int(cores or 0)
     machine = Machine(cores, profile)
-    files = [ROOT / "config/config.yaml", ROOT / "config/figures.yaml", ROOT / "config/claims.yaml", *arguments.configfile]
     try:
-        jobs = Jobs(load_config(ROOT, files))
+        stages = Stages(read_config(load([*default_files(ROOT), *arguments.configfile])), ROOT)
     except ConfigError as error:
         sys.exit(str(error))
-    pending = pending_files(arguments.configfile, jobs.config.run)
-    rows, everything = [], {}
-    for figure in jobs.config.figures:
-        found = jobs.of_figure(figure)
-        rows.append(summary(figure, found, pending, machine))
-        everything |= found
+    figures = {figure: stages.figure_file(figure) for figure in stages.config.figures}
+    verdicts = stages.claims_file()
+    pending = pending_files(arguments.configfile, [*figures.values(), verdicts])
+    rows = [summary(figure, stages.jobs(file), pending, machine) for figure, file in figures.items()]
+    everything = stages.jobs(*figures.values())
     rows.append(summary("all", everything, pending, machine))
-    rows.append(summary("verdicts", jobs.of_claims(), pending, machine))
+    beyond = {output: job for output, job in stages.jobs(verdicts).items() if output not in everything}
+    rows.append(summary("verdicts", beyond, pending, machine))
     widths = {key: max(len(key), *(len(row[key]) for row in rows)) for key in rows[0]}
     for row in [dict(zip(widths, widths, strict=True)), *rows]:
         print("  ".join(f"{row[key]:>{width}}" if key != "figure" else f"{row[key]:<{width}}" for key, width in widths.items()))

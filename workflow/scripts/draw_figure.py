@@ -6,13 +6,12 @@ from job import log_to
 def main(snakemake, log):
     from ggdln.experiments import store
     from ggdln.study import style
-    from ggdln.study.compose import compose
-    from ggdln.study.figure import Figure
+    from ggdln.study.compose import Figure, compose
 
     data = store.groups(snakemake.input.data)
     log(f"groups: {', '.join(data)}")
     spec = snakemake.params.spec
-    style.save(compose(Figure.of(spec["figure"]), data, spec["experiments"]), snakemake.output.pdf, snakemake.output.png)
+    style.save(compose(Figure.make(spec["figure"]), data, spec["experiments"]), snakemake.output.pdf, snakemake.output.png)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from ggdln.core.problems import Problem, key, near, short, violations
 from ggdln.core.trees import has, leaves, merge, without_none
 from ggdln.experiments.experiment import Experiment
 from ggdln.study.claims import claim_problems, expand_sheets, references
-from ggdln.study.figure import Figure
+from ggdln.study.compose import Figure
 from ggdln.workflow.models import Digits, ExperimentValues, Machine, Network, Root
 
 SECTIONS = ("paper", "assumed", "varied", "reduced")
@@ -41,6 +41,10 @@ class Config:
     claims: dict
     agreement: list
     written: dict = field(default_factory=dict)
+
+    def curves_of(self, figure):
+        """The curves that a figure shows, as (experiment, method), in the order of its panels."""
+        return list(dict.fromkeys((shown.experiment, shown.method) for shown in self.figures[figure].shown()))
 
     def curves_of_claim(self, name):
         """The curves that a claim looks at, as (experiment, method)."""
@@ -380,7 +384,9 @@ def _figure(name, layout, experiments):
             panels[letter] = REGISTRIES["panel"].make(spec)
             for shown in panels[letter].shown():
                 problems += _shown_problems(f"{where}.panels.{letter}", shown, experiments)
-    return Figure(name, layout.caption, layout.size, layout.mosaic, panels), problems
+    if problems:
+        return None, problems
+    return Figure(caption=layout.caption, size=layout.size, mosaic=layout.mosaic, panels=panels), []
 
 
 def _shown_problems(place, shown, experiments):

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
 
 from ggdln.study.claims import Sheet
+from ggdln.study.compose import Figure
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z][a-zA-Z0-9_{}]*$")]
 Letter = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z]$")]
@@ -98,16 +99,9 @@ class Sections(Model):
     batch: PartialBatch = Field(PartialBatch(), description="How much work goes into one job, for this experiment")
 
 
-class FigureModel(Model):
+class WrittenFigure(Figure):
     """A figure: a mosaic of panels"""
 
-    caption: str = Field(description="What the figure shows")
-    size: list[Annotated[float, Field(gt=0, le=30)]] = Field(
-        min_length=2, max_length=2, description="Width and height in inches"
-    )
-    mosaic: list[Annotated[str, Field(min_length=1)]] = Field(
-        min_length=1, description="Arrangement of the panels, one string of panel letters a row"
-    )
     panels: dict[Letter, written("panel")] = Field(min_length=1, description="Panels by letter")
 
 
@@ -125,5 +119,5 @@ class Root(Model):
     batch: Batch = Field(Batch(), description="How much work goes into one job; it doesn't change the numbers")
     machine: Machine = Field(Machine(), description="Where simulations run")
     experiments: dict[Name, Sections] = Field(description="Experiments by name")
-    figures: dict[Name, FigureModel] = Field(description="Figures by name, each a layout of panels")
+    figures: dict[Name, WrittenFigure] = Field(description="Figures by name, each a layout of panels")
     claims: dict[Name, Sheet] = Field({}, description="What is said of each figure, with the condition under which it holds")

@@ -5,7 +5,6 @@ determines them and hold a block of draws each. Which blocks there are depends o
 used as they are, and only the draws that they leave open are cut into new ones, so another draw computes just that.
 """
 
-import csv
 import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -248,10 +247,10 @@ class Stages:
         yield Stage(
             "collect_figure",
             {"data": f"results/{self.run}{{figure}}.nc"},
-            inputs=lambda figure: {"curves": [self.curve_file(*name) for name in self.config.figures[figure].shown()]},
-            spec=lambda figure: {"curves": ["/".join(name) for name in self.config.figures[figure].shown()]},
-            cost=lambda figure: costs.of_files(self._file_count(self.config.figures[figure].shown()), costs.READING),
-            kinds=lambda figure: self._measuring(self.config.figures[figure].shown()),
+            inputs=lambda figure: {"curves": [self.curve_file(*name) for name in self.config.curves_of(figure)]},
+            spec=lambda figure: {"curves": ["/".join(name) for name in self.config.curves_of(figure)]},
+            cost=lambda figure: costs.of_files(self._file_count(self.config.curves_of(figure)), costs.READING),
+            kinds=lambda figure: self._measuring(self.config.curves_of(figure)),
             words=True,
         )
         yield Stage(
@@ -259,8 +258,8 @@ class Stages:
             {"pdf": self.figure_file("{figure}"), "png": self.figure_file("{figure}", "png")},
             inputs=lambda figure: {"data": [f"results/{self.run}{figure}.nc"]},
             spec=lambda figure: self._figure_spec(figure),
-            cost=lambda figure: costs.of_files(self._file_count(self.config.figures[figure].shown()), costs.DRAWING),
-            kinds=lambda figure: self._drawing(self.config.figures[figure]),
+            cost=lambda figure: costs.of_files(self._file_count(self.config.curves_of(figure)), costs.DRAWING),
+            kinds=lambda figure: self._drawing(figure),
             words=True,
             report={"png": {"caption": "figure", "category": "Figures", "labels": {"figure": "{figure}"}}},
         )
@@ -286,7 +285,7 @@ class Stages:
             inputs=lambda: self._report_inputs(),
             spec=lambda: self._report_spec(),
             cost=lambda: costs.of_files(len(self.config.figures), costs.REPORTING),
-            kinds=lambda: [kind for figure in self.config.figures.values() for kind in self._drawing(figure)],
+            kinds=lambda: [kind for figure in self.config.figures for kind in self._drawing(figure)],
             words=True,
             report={"page": {"caption": "page", "category": "Report", "labels": {"page": "verdicts and figures"}}},
         )
@@ -351,7 +350,7 @@ class Stages:
 
     def _figure_spec(self, figure):
         layout = self.config.figures[figure]
-        names = dict.fromkeys(experiment for experiment, _ in layout.shown())
+        names = dict.fromkeys(experiment for experiment, _ in self.config.curves_of(figure))
         return {
             "figure": layout.spec(),
             "experiments": {name: self.config.experiments[name].parameters() for name in names},
@@ -422,7 +421,8 @@ class Stages:
         return kinds + [("observable", name) for experiment, _ in curves for name in self.config.experiments[experiment].observables]
 
     def _drawing(self, figure):
-        return [("panel", panel.name()) for panel in figure.panels.values()] + self._measuring(figure.shown())
+        panels = [("panel", panel.name()) for panel in self.config.figures[figure].panels.values()]
+        return panels + self._measuring(self.config.curves_of(figure))
 
     # ---- What jobs cost
 
@@ -470,16 +470,6 @@ def cover(wanted, block, existing=()):
 def span(text):
     """The range that a wildcard such as 0-5 stands for."""
     return range(*map(int, text.split("-")))
-
-
-def read_benchmark(path):
-    """Measured values of one job, the last time it ran: s, cpu_time, max_rss (MB). None if there are none."""
-    try:
-        with open(path) as file:
-            row = list(csv.DictReader(file, delimiter="\t"))[-1]
-        return {key: float(row[key]) for key in ("s", "cpu_time", "max_rss")}
-    except (OSError, IndexError, KeyError, ValueError):
-        return None
 
 
 @cache

@@ -29,7 +29,7 @@ def figure_files():
     return [STAGES.figure_file(figure) for figure in CONFIG.figures]
 
 
-class Rule:
+class Asked:
     """A stage as Snakemake asks for it: functions of wildcards, and of the number of the attempt."""
 
     def __init__(self, stage):

@@ -1,6 +1,6 @@
 # Needs the table of stages, src/ggdln/workflow/stages.py. Makes a rule of each: the rules differ in nothing else.
 
-for stage in map(Rule, STAGES.table.values()):
+for stage in map(Asked, STAGES.table.values()):
 
     rule:
         name:

@@ -8,7 +8,7 @@ def main(snakemake, log):
     from ggdln.study import style
     from ggdln.study.compose import Figure, compose
 
-    data = store.groups(snakemake.input.data)
+    data = store.groups(snakemake.input.data[0])
     log(f"groups: {', '.join(data)}")
     spec = snakemake.params.spec
     style.save(compose(Figure.make(spec["figure"]), data, spec["experiments"]), snakemake.output.pdf, snakemake.output.png)

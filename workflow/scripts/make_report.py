@@ -12,7 +12,7 @@ def main(snakemake, log):
     from ggdln.workflow.overview import measured_cost
 
     spec = snakemake.params.spec
-    claims = json.loads(Path(snakemake.input.claims).read_text())
+    claims = json.loads(Path(snakemake.input.claims[0]).read_text())
     files = zip(spec["figures"].items(), snakemake.input.numbers, snakemake.input.pictures, strict=True)
     entries = [
         Entry(

@@ -14,8 +14,8 @@ Values = Annotated[list[Any], Field(min_length=1)]
 
 
 def written(place):
-    """Keys and values whose schema is that of the kinds or parts in `place` of the generated schema."""
-    return Annotated[dict[str, Any], WithJsonSchema({"$ref": f"#/parts/{place}"})]
+    """Keys and values whose generated schema is the definition of this name, which `ggdln.workflow.schema` adds."""
+    return Annotated[dict[str, Any], WithJsonSchema({"type": "object", "definition": place})]
 
 
 class Model(BaseModel):

@@ -47,12 +47,23 @@ def schema():
     document = {"$schema": "https://json-schema.org/draft/2020-12/schema"} | root | {"$defs": dict(sorted(definitions.items()))}
     # A file may hold a part of the configuration only.
     document.pop("required", None)
-    return json.loads(json.dumps(document).replace("#/parts/", "#/$defs/"))
+    return _referring(document)
 
 
 def text():
     """The schema as it is written to its file."""
     return json.dumps(schema(), indent=1, ensure_ascii=False) + "\n"
+
+
+def _referring(node):
+    """The schema with references in the place of named definitions."""
+    if isinstance(node, list):
+        return [_referring(part) for part in node]
+    if not isinstance(node, dict):
+        return node
+    if isinstance(node.get("definition"), str):
+        node = {"$ref": f"#/$defs/{node['definition']}"} | {k: v for k, v in node.items() if k not in ("definition", "type")}
+    return {key: _referring(part) for key, part in node.items()}
 
 
 def _schema(model):

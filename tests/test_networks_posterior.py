@@ -80,7 +80,7 @@ def test_linear_network_predicts_the_least_norm_interpolation(depth):
     assert (np.abs(means.mean(0) - x_test @ np.linalg.lstsq(x, y, rcond=None)[0]) < 5 * error).all()
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("depth", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_langevin_and_gibbs_sample_the_same_posterior(depth):
     """Means, variances, tr U agree to 4.5 standard errors, plus 2 % for Langevin's step; the prior's do not."""
     data = task(points=5)

@@ -1,12 +1,11 @@
 """Put the blocks of runs of a method together, for some points of a sweep and a block of draws."""
 
-import xarray as xr
 from job import Samples, log_to, provenance, span
 
 
 def main(snakemake, log):
     from ggdln.experiments import store
-    from ggdln.experiments.experiment import Piece, measure_piece
+    from ggdln.experiments.experiment import Piece, concat, measure_piece
 
     spec = snakemake.params.spec
     piece = Piece(**spec["piece"])
@@ -14,9 +13,9 @@ def main(snakemake, log):
     for file in snakemake.input.runs:
         part = store.read(file)
         runs.setdefault(int(part.draw[0]), []).append(part)
-    rows = [xr.concat(blocks, "run", join="outer").sortby("run") for blocks in runs.values()]
+    rows = [concat(blocks, "run").sortby("run") for blocks in runs.values()]
     total = piece.settings[piece.kind().split]
-    stored = xr.concat(rows, "draw", join="outer").isel(run=slice(total))
+    stored = concat(rows, "draw").isel(run=slice(total))
     samples = Samples(snakemake.input, piece.points, spec["tasks"])
     n = len(piece.networks)
 

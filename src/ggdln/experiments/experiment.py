@@ -157,18 +157,29 @@ def measure_piece(piece, draws, sample_of, measure, *, report=None, **place):
             done += 1
             if report:
                 report(f"draw {draw}, point {p}: {done} of {total} done")
-        rows.append(xr.concat(row, "point", join="outer"))
-    return xr.concat(rows, "draw", join="outer")
+        rows.append(concat(row, "point"))
+    return concat(rows, "draw")
+
+
+def concat(datasets, dim):
+    """Datasets along a dimension; where they differ in size along another one, such as the gates, padded with NaN."""
+    sizes = [set(dataset.sizes.items()) for dataset in datasets]
+    uneven = {name for name, _ in set.union(*sizes) - set.intersection(*sizes)} - {dim}
+    numbered = [
+        dataset.assign_coords({name: np.arange(dataset.sizes[name]) for name in uneven & set(dataset.dims) - set(dataset.coords)})
+        for dataset in datasets
+    ]
+    return xr.concat(numbered, dim, join="outer")
 
 
 def assemble(axes, draws, pieces):
     """One dataset over (draw, *axes), for the first `draws` draws, from the datasets of each piece in their order."""
     joined, first = [], 0
     for parts in pieces:
-        piece = xr.concat(parts, "draw", join="outer").sortby("draw").drop_duplicates("draw").sel(draw=slice(0, draws - 1))
+        piece = concat(parts, "draw").sortby("draw").drop_duplicates("draw").sel(draw=slice(0, draws - 1))
         joined.append(piece.assign_coords(point=piece.point + first))
         first += piece.sizes["point"]
-    flat = xr.concat(joined, "point", join="outer")
+    flat = concat(joined, "point")
     expected = int(np.prod([len(values) for values in axes.values()]))
     if (flat.sizes["point"], flat.sizes["draw"]) != (expected, draws):
         raise ValueError(f"{flat.sizes['point']} of {expected} points and {flat.sizes['draw']} of {draws} draws are there")

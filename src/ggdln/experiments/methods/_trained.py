@@ -74,7 +74,8 @@ class Trained(Method):
             **over_runs(trained.prediction.values, point.sample.task.y_test, use),
         }
         if "U" in trained:
-            solution = ReadoutSolution(trained.U.values[use].mean(axis=0), network["sigma"], network["L"])
+            M = len(point.sample.gates)  # a block may be padded to the largest number of gates in its file
+            solution = ReadoutSolution(trained.U.values[use][:, :M, :M].mean(axis=0), network["sigma"], network["L"])
             result |= observe(point.observables, solution, point.sample, solution.offers)
         return result
 

@@ -26,10 +26,11 @@ CODE = dict(__main__.snakemake.params.code)
 def check_code():
     """Raise an error if the code of this job is not what the workflow planned with."""
     code.forget()
-    programs = [path if path.is_absolute() else (ROOT / path if (ROOT / path).exists() else path) for path in map(Path, CODE["programs"])]
-    files = code.modules_of(programs, [ROOT / "src", ROOT / "workflow/scripts"])
+    files = code.modules_of([ROOT / program for program in CODE["programs"]], [ROOT / "src", ROOT / "workflow/scripts"])
     if code.fingerprint(files, words=CODE["words"]) != CODE["fingerprint"]:
-        raise RuntimeError("the code of this job was edited while the workflow ran; its result is discarded, run the workflow again")
+        raise RuntimeError(
+            "the code of this job was edited after the run began; its result is discarded, run the workflow again"
+        )
 
 
 @contextmanager
@@ -48,7 +49,7 @@ def log_to(path):
         from ggdln.core.kinds import add_file
 
         for file in CODE["kinds"]:
-            add_file(file)
+            add_file(ROOT / file)
         yield logger.info
         check_code()
     except Exception as error:

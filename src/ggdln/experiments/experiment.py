@@ -165,11 +165,12 @@ def concat(datasets, dim):
     """Datasets along a dimension; where they differ in size along another one, such as the gates, padded with NaN."""
     sizes = [set(dataset.sizes.items()) for dataset in datasets]
     uneven = {name for name, _ in set.union(*sizes) - set.intersection(*sizes)} - {dim}
-    numbered = [
-        dataset.assign_coords({name: np.arange(dataset.sizes[name]) for name in uneven & set(dataset.dims) - set(dataset.coords)})
-        for dataset in datasets
-    ]
-    return xr.concat(numbered, dim, join="outer")
+
+    def numbered(dataset):
+        names = uneven & set(dataset.dims) - set(dataset.coords)
+        return dataset.assign_coords({name: np.arange(dataset.sizes[name]) for name in names})
+
+    return xr.concat(map(numbered, datasets), dim, join="outer")
 
 
 def assemble(axes, draws, pieces):

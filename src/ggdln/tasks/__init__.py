@@ -93,8 +93,8 @@ class Task(Kind):
 def make_task(spec, *, seed, draw=0, digits=None):
     """Draw number `draw` of the task `spec`, a mapping with "kind" and the parameters of that kind: `TaskData`.
 
-    `digits` is a `ggdln.tasks._digits.Digits`, for the kinds made from MNIST (default: the source that the task names). With "shuffled"
-    true the training labels are in random order, so that there is nothing to learn.
+    `digits` is a `ggdln.tasks._digits.Digits`, for the kinds made from MNIST (default: the source that the task names).
+    With "shuffled" true the training labels are in random order, so that there is nothing to learn.
     """
     task = REGISTRIES["task"].make(spec)
     if task.from_digits and digits is None:

@@ -247,9 +247,7 @@ class _ExperimentBuilder:
                     known[head, own] = REGISTRIES[head].make(self._with_source(values) if head == "task" else values)
             return known[head, own]
 
-        self.methods = {
-            name: REGISTRIES["method"].get(name)(**settings) for name, settings in self.first["methods"].items()
-        }
+        self.methods = {name: REGISTRIES["method"].get(name)(**settings) for name, settings in self.first["methods"].items()}
         observables = [REGISTRIES["observable"].get(name)() for name in self.first.get("observables", ["predictor"])]
         found = []
         for point in itertools.product(*self.axes.values()):
@@ -257,7 +255,8 @@ class _ExperimentBuilder:
             task, gates, network = (make(head, swept) for head in ("task", "gates", "network"))
             found += [*task.problems(), *gates.problems(task), *_demands(task, gates, observables)]
             found += _method_problems(self.methods, task, network, self.first["draws"])
-        self.parts = {head: make(head, dict.fromkeys(()) | {a: v[0] for a, v in self.axes.items()}) for head in ("task", "gates", "network")}
+        first = {axis: values[0] for axis, values in self.axes.items()}
+        self.parts = {head: make(head, first) for head in ("task", "gates", "network")}
         self.problems += [problem._replace(key=f"{self.where}.{problem.key}") for problem in dict.fromkeys(found)]
 
     def _with_source(self, task):

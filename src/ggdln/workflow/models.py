@@ -38,9 +38,7 @@ class Batch(Model):
     """How much work goes into one job; it doesn't change the numbers"""
 
     draws: int = Field(5, ge=1, description="Draws in one job")
-    points: int = Field(
-        1, ge=1, description="Sweep points of task and gates in one job; with more than 1 a new value may recompute its neighbours"
-    )
+    points: int = Field(1, ge=1, description="Sweep points of task and gates in one job; a new value recomputes all of them")
     runs: int = Field(10, ge=1, description="Trained networks in one job, for each draw and point")
 
 

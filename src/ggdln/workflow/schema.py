@@ -1,6 +1,6 @@
 """The JSON schema of the configuration, generated from the models and the kinds, for editors and for the curious.
 
-    python -m ggdln.workflow.schema            writes workflow/schemas/config.schema.json
+python -m ggdln.workflow.schema            writes workflow/schemas/config.schema.json
 """
 
 import copy

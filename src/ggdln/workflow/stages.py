@@ -34,7 +34,7 @@ class Stage:
     """A rule. All functions take wildcards by name.
 
     output: role -> path with wildcards; inputs: role -> paths; spec: what determines the output besides its inputs, in plain
-    values; cost: a `Cost`; kinds: (sort, name) of the kinds that it runs; words: whether what it makes contains words of theirs.
+    values; cost: a `Cost`; kinds: (sort, name) of the kinds that it runs; words: whether what it makes contains their words.
     """
 
     name: str
@@ -90,7 +90,7 @@ class Stages:
     """The stages of a configuration, for a project in the folder `root`."""
 
     def __init__(self, config, root):
-        self.config, self.root = config, Path(root)
+        self.config, self.root = config, Path(root).absolute()
         self.run = f"{config.run}/" if config.run else ""
         self.curves = {
             (name, method): experiment.curve(method)
@@ -136,9 +136,7 @@ class Stages:
 
     def files(self, folder, draws):
         """The files of a folder that hold the draws in a range."""
-        return [
-            f"{folder}/draws_{first}-{last}.nc" for first, last in self.blocks(folder) if first < draws.stop and last > draws.start
-        ]
+        return [f"{folder}/draws_{first}-{last}.nc" for first, last in self._meeting(folder, draws)]
 
     @cache  # noqa: B019 - there is one of these in a process
     def blocks(self, folder):
@@ -152,14 +150,15 @@ class Stages:
         single, piece = self._single[name], self.pieces[name]
         folder, total = f"results/runs/{piece.method}/{single}", piece.settings[REGISTRIES["method"].get(piece.method).split]
         found = []
-        for first, last in self._run_draws(folder, draws):
+        for first, last in self._meeting(folder, draws):
             stem = f"draws_{first}-{last}_runs"
             names = [re.fullmatch(rf"{stem}_(\d+)-(\d+)", path.stem) for path in Path(folder).glob(f"{stem}_*.nc")]
             existing = {(int(n[1]), int(n[2])) for n in names if n}
             found += [f"{folder}/{stem}_{a}-{b}.nc" for a, b in cover(total, self._blocks[folder][2], existing)]
         return found
 
-    def _run_draws(self, folder, draws):
+    def _meeting(self, folder, draws):
+        """The blocks of a folder that have some of the draws."""
         return [block for block in self.blocks(folder) if block[0] < draws.stop and block[1] > draws.start]
 
     def sample_files(self, name, draws):
@@ -180,10 +179,17 @@ class Stages:
         kinds = [REGISTRIES[sort].file(name) for sort, name in dict.fromkeys(stage.kinds(**wildcards))]
         programs = [self.root / "workflow/scripts" / f"{stage.script or stage.name}.py", *kinds]
         files = modules_of(programs, [self.root / "src", self.root / "workflow/scripts"])
-        own = [str(p.relative_to(self.root)) if p.is_relative_to(self.root) else str(p) for p in programs]
-        added = [str(path) for sort in REGISTRIES.values() for _, path in sort.added.values()]
-        used = [str(path) for path in kinds if str(path) in added]
-        return {"programs": own, "kinds": used, "words": stage.words, "fingerprint": fingerprint(files, words=stage.words)}
+        added = {path for registry in REGISTRIES.values() for _, path in registry.added.values()}
+
+        def within(path):
+            return str(path.relative_to(self.root) if path.is_relative_to(self.root) else path)
+
+        return {
+            "programs": [within(path) for path in programs],
+            "kinds": [within(path) for path in kinds if path in added],
+            "words": stage.words,
+            "fingerprint": fingerprint(files, words=stage.words),
+        }
 
     def jobs(self, *targets):
         """All jobs that the targets need: output -> Job, each after those it needs."""
@@ -418,7 +424,8 @@ class Stages:
 
     def _measuring(self, curves):
         kinds = [("method", method) for _, method in curves]
-        return kinds + [("observable", name) for experiment, _ in curves for name in self.config.experiments[experiment].observables]
+        names = [name for experiment, _ in curves for name in self.config.experiments[experiment].observables]
+        return kinds + [("observable", name) for name in names]
 
     def _drawing(self, figure):
         panels = [("panel", panel.name()) for panel in self.config.figures[figure].panels.values()]

@@ -31,7 +31,7 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"Python 3.11 or later is needed, $(PYTHON) is {v[0]}.{v[1]}; use make PYTHON=...")'
 	@echo "Creating the environment in $(VENV) (a few minutes)"
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[workflow,test]'
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[networks,workflow,test]'
 	@touch $@
 
 figures: setup

@@ -1,11 +1,14 @@
 # Reproduces the figures of "Globally Gated Deep Linear Networks".
 #
-#   data -> gates -> theory and simulation -> numbers of a figure -> figure -> report
+#   data -> gates -> theory and simulation -> curve -> numbers of a figure -> figure -> verdicts and report
 #
 # snakemake --cores 8                                       all figures at the paper's sizes
 # snakemake --cores 8 figures/fig1.pdf                      one of them
 # snakemake --cores 2 --configfile config/quick.yaml        all figures at a reduced size
 # snakemake --cores 8 report                                the verdicts and all figures on one page
+#
+# The configuration is config/config.yaml, figures.yaml and claims/*.yaml, to which --configfile adds. They are read here and not
+# by a `configfile:` line, so that a mistake is told with its line and column.
 
 from snakemake.utils import min_version
 
@@ -15,19 +18,8 @@ min_version("9.0")
 report: "workflow/report/workflow.rst"
 
 
-configfile: "config/config.yaml"
-configfile: "config/figures.yaml"
-configfile: "config/claims.yaml"
-
-
 include: "workflow/rules/common.smk"
-include: "workflow/rules/data.smk"
-include: "workflow/rules/gating.smk"
-include: "workflow/rules/theory.smk"
-include: "workflow/rules/simulation.smk"
-include: "workflow/rules/figures.smk"
-include: "workflow/rules/claims.smk"
-include: "workflow/rules/report.smk"
+include: "workflow/rules/stages.smk"
 
 
 rule all:
@@ -38,4 +30,4 @@ rule all:
 
 rule report:
     input:
-        REPORT,
+        STAGES.table["make_report"].main,

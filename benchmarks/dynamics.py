@@ -11,16 +11,19 @@ import importlib.resources
 import platform
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from ggdln.core.seeds import rng as stream
+from ggdln.networks.data import training_floor
 from ggdln.networks.diagnostics import rhat_and_ess
 from ggdln.networks.gibbs import sample_posterior
 from ggdln.networks.langevin import langevin
-from ggdln.networks.training import train_ensemble, training_floor
-from ggdln.core.seeds import rng as stream
+from ggdln.networks.settings import Sampling, Training
+from ggdln.networks.training import train_ensemble
 
 clock = time.perf_counter
 DOCS = Path(__file__).parents[1] / "docs" / "benchmarks"
@@ -130,10 +133,10 @@ def bench_training(quick):
         label = f"torch.nn + autograd, rate {step:g}/lambda_max"
         rows.append((label, np.mean([r[1] for r in results]), seconds, seconds / flow_time, max(gaps)))
     began = clock()
-    own = train_ensemble(*data, width=size, sigma=sigma, runs=1, seed=seed, method="gd")
+    own = train_ensemble(*data, width=size, sigma=sigma, runs=1, seed=seed, training=Training("descent"))
     seconds = clock() - began
     gap = relative(flow.prediction.values[0], own.prediction.values[0])
-    rows.append(('method="gd" (this library)', float(own.steps[0]), seconds, seconds / flow_time, gap))
+    rows.append(("gradient descent (this library)", float(own.steps[0]), seconds, seconds / flow_time, gap))
     title = f"MNIST parity, M = {gate_count}, N = P = {size}, sigma = {sigma}, training error 1e-3, float32"
     return title, rows
 
@@ -145,41 +148,44 @@ def relative(a, b):
 def bench_sampling(quick):
     points, width, sigma, temperature = (60, 20, 0.5, 1e-2) if quick else (200, 100, 0.5, 1e-2)
     data = teacher_task(points, 50)
-    common = dict(width=width, sigma=sigma, temperature=temperature, seed=0)
+    network = dict(width=width, sigma=sigma, temperature=temperature)
     rows = []
-    sizes = dict(chains=4, draws=100 if quick else 250, warmup=50)
-    rows.append(timed("exact sampler (this library)", sample_posterior, data, common | sizes))
-    sizes = dict(chains=8, draws=50, warmup=1000, thin=20) if quick else dict(chains=16, draws=250, warmup=2000, thin=20)
-    rows.append(timed("Langevin (this library)", langevin, data, common | sizes))
-    prediction, seconds = nuts(*data, width, sigma, temperature, draws=30 if quick else 80, warmup=30 if quick else 80)
+    sampling = Sampling(chains=4, draws=100 if quick else 250, warmup=50)
+    rows.append(timed("exact sampler (this library)", sample_posterior, data, network, sampling))
+    sampling = Sampling(8, 50, 1000, 20) if quick else Sampling(16, 250, 2000, 20)
+    rows.append(timed("Langevin (this library)", langevin, data, network, sampling))
+    prediction, seconds = nuts(data, **network, draws=30 if quick else 80, warmup=30 if quick else 80)
     rhat, ess = rhat_and_ess(prediction)
     rows.append(("NumPyro NUTS", prediction.shape[0] * prediction.shape[1], seconds, ess, rhat))
     title = f"task of Fig. 2c, P = {points}, N0 = 100, M = 50, N = {width}, sigma = {sigma}, T = {temperature:g}"
     return title, rows
 
 
-def timed(label, sampler, data, arguments):
+def timed(label, sampler, data, network, sampling):
     """Draws, seconds after warm-up, effective samples and R-hat of the test predictions."""
-    sampler(*data, **(arguments | dict(draws=1, chains=1, warmup=1)))
+
+    def run(sampling):
+        began = clock()
+        return sampler(*data, **network, seed=0, sampling=sampling), clock() - began
+
+    run(replace(sampling, draws=1, chains=1, warmup=1))
     # warm-up is taken off by timing it alone: a user pays it once, however many samples follow
+    _, warmup = run(replace(sampling, draws=1))
+    result, seconds = run(sampling)
     began = clock()
-    sampler(*data, **(arguments | dict(draws=1)))
-    warmup = clock() - began
-    began = clock()
-    result = sampler(*data, **arguments)
-    diagnostics = clock()
     rhat_and_ess(result.prediction.values)
-    seconds = 2 * diagnostics - began - clock() - warmup
+    seconds -= clock() - began + warmup
     return label, result.sizes["chain"] * result.sizes["draw"], seconds, result.ess.values, result.rhat.values
 
 
-def nuts(x, g, y, x_test, g_test, width, sigma, temperature, *, draws, warmup):
+def nuts(data, *, width, sigma, temperature, draws, warmup):
     """Test predictions (chain, draw, test) and seconds after warm-up and compilation."""
     import jax
     import jax.numpy as jnp
     import numpyro
     import numpyro.distributions as dist
 
+    x, g, y, x_test, g_test = data
     count, inputs = g.shape[1], x.shape[1]
 
     def output(first, readout, x, g):

@@ -1,4 +1,4 @@
-"""Write docs/verdicts.md and the table of verdicts in README.md, from results/claims.json.
+"""Write docs/verdicts.md, docs/agreement.md and the table of verdicts in README.md, from results/claims.json.
 
     python docs/verdicts.py [results/claims.json]
 
@@ -10,43 +10,13 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "src"))
+
+from ggdln.study import words
+
 BEGIN, END = "<!-- verdicts: written by docs/verdicts.py -->", "<!-- end of verdicts -->"
-COLUMNS = ("holds", "holds in some draws", "doesn't hold", "not testable here")
-
-
-def column(claim):
-    """The column of the summary that a claim counts in."""
-    return "holds in some draws" if claim["verdict"].startswith("holds in") else claim["verdict"]
-
-
-def number(effect):
-    """An effect with its error."""
-    if effect is None:
-        return ""
-    if effect["error"] is None:
-        return f"{effect['value']:.2g}"
-    return f"{effect['value']:.2g} ± {effect['error']:.1g}"
-
-
-def place(claim):
-    return f"{claim['figure'].removeprefix('fig')}{claim['panel']}"
-
-
-def row(claim):
-    control = claim["control"]
-    told = f"{control['what']}: {control['holds']} of {control['draws']}" if control else ""
-    if claim["empty"]:
-        told += " (empty)"
-    cells = [
-        place(claim),
-        claim["statement"],
-        number(claim["effect"]),
-        f"{claim['holds']} of {claim['draws']}",
-        claim["verdict"],
-    ]
-    return f"| {' | '.join([*cells, told])} |"
-
-
+COLUMNS = {"holds": "holds", "partly": "holds in some draws", "fails": "doesn't hold", "untestable": "not testable here"}
+HEAD = ["panel", "claim", ">effect", ">draws", "verdict", "control"]
 CHANGED = [
     "Conditions were written down before they were put to all draws and variants. Some were changed after a first look:",
     "",
@@ -57,62 +27,129 @@ CHANGED = [
     "  limit are compared over the whole sweep, not only beyond capacity.",
     "- Fig. S2: the exact posterior is compared from N = 200 on; how it approaches the theory is in the last table.",
 ]
-HEADER = ["| panel | claim | effect | draws | verdict | control |", "|---|---|--:|--:|---|---|"]
+COMPARED = {
+    "teacher_regular": "regular inputs, theory at T = 0",
+    "teacher_preferred": "preferred inputs, theory at T = 0",
+    "posterior_regular": "regular inputs, all at T = 0.01",
+    "posterior_preferred": "preferred inputs, all at T = 0.001",
+}
+
+
+def table(head, rows):
+    """A Markdown table; columns whose name has > before it are set to the right."""
+    lines = [f"| {' | '.join(name.removeprefix('>') for name in head)} |"]
+    lines.append("|" + "|".join("--:" if name.startswith(">") else "---" for name in head) + "|")
+    return lines + [f"| {' | '.join(map(str, row))} |" for row in rows]
+
+
+def row(claim):
+    """A claim with its effect, its verdict and its control."""
+    told = [words.effect(claim["effect"]), words.draws(claim), words.verdict(claim), words.control(claim)]
+    return [words.place(claim), claim["statement"], *told]
 
 
 def summary(claims):
-    """How many claims on each figure have which verdict, and those that don't hold throughout."""
+    """How many claims on each figure have which outcome, and those that don't hold throughout."""
     papers = [claim for claim in claims if claim["source"] != "ours"]
-    figures = list(dict.fromkeys(claim["figure"] for claim in papers))
-    lines = [f"| figure | claims | {' | '.join(COLUMNS)} |", "|---" + "|--:" * (len(COLUMNS) + 1) + "|"]
-    for name, chosen in [*((f, [c for c in papers if c["figure"] == f]) for f in figures), ("all", papers)]:
-        counts = [sum(column(claim) == kind for claim in chosen) for kind in COLUMNS]
-        lines.append(f"| {name.removeprefix('fig')} | {len(chosen)} | {' | '.join(map(str, counts))} |")
-    open_ones = [claim for claim in papers if claim["verdict"] != "holds"]
-    return [*lines, "", "Those that don't hold in all draws:", "", *HEADER, *map(row, open_ones)]
+    figures = {claim["figure"]: [c for c in papers if c["figure"] == claim["figure"]] for claim in papers}
+    rows = [
+        [name.removeprefix("fig"), len(chosen), *(sum(c["outcome"] == outcome for c in chosen) for outcome in COLUMNS)]
+        for name, chosen in (figures | {"all": papers}).items()
+    ]
+    open_ones = [row(claim) for claim in papers if claim["outcome"] != "holds"]
+    lines = table(["figure", ">claims", *(f">{name}" for name in COLUMNS.values())], rows)
+    return [*lines, "", "Those that don't hold in all draws:", "", *table(HEAD, open_ones)]
 
 
-def page(content):
-    """All verdicts, variants, findings and distances from the theory."""
+def verdicts(content):
+    """The page with all verdicts, variants, findings and distances from the theory."""
     claims = content["claims"]
-    lines = ["# Verdicts", "", "Written by `python docs/verdicts.py` from results/claims.json. Conditions: config/claims.yaml."]
+    lines = ["# Verdicts", "", "Written by `python docs/verdicts.py` from results/claims.json. Conditions: config/claims."]
     lines += ["", *CHANGED]
-    for title, chosen in (
-        ("What the paper says", [claim for claim in claims if claim["source"] != "ours"]),
-        ("What we add", [claim for claim in claims if claim["source"] == "ours"]),
-    ):
-        lines += ["", f"## {title}", "", *HEADER, *map(row, chosen)]
-    lines += ["", "## Variants", "", "| claim | varied | effect | draws | verdict |", "|---|---|--:|--:|---|"]
-    for claim in claims:
-        for variant in claim["sensitivity"]:
-            cells = [claim["id"], variant["varied"], number(variant["effect"]), f"{variant['holds']} of {variant['draws']}"]
-            lines.append(f"| {' | '.join([*cells, variant['verdict']])} |")
+    for title, ours in (("What the paper says", False), ("What we add", True)):
+        lines += ["", f"## {title}", "", *table(HEAD, [row(c) for c in claims if (c["source"] == "ours") is ours])]
+    variants = [
+        [claim["id"], variant["varied"], words.effect(variant["effect"]), words.draws(variant), words.verdict(variant)]
+        for claim in claims
+        for variant in claim["sensitivity"]
+    ]
+    lines += ["", "## Variants", "", *table(["claim", "varied", ">effect", ">draws", "verdict"], variants)]
     lines += ["", "## Findings"]
     for finding in dict.fromkeys(claim["finding"] for claim in claims if claim["finding"]):
         lines += ["", finding.strip().replace("# ", "### ", 1)]
     lines += ["", "## Distance of simulations from the theory", ""]
     lines += ["Relative differences with standard errors; the power is that of N with which they fall.", ""]
-    lines += ["| figure | experiment | method | quantity | differences | power |", "|---|---|---|---|---|--:|"]
-    for entry in content["agreement"]:
-        told = [f"{entry['axis']} = {r['x']:g}: {100 * r['difference']:.1f} %" + error_of(r) for r in entry["rows"]]
-        cells = [entry["figure"].removeprefix("fig"), entry["experiment"], entry["method"], entry["quantity"].replace("_", " ")]
-        lines.append(f"| {' | '.join([*cells, '; '.join(told), number(entry['exponent'])])} |")
+    return lines + table(
+        ["figure", "experiment", "method", "quantity", "differences", ">power"], map(distance, content["agreement"])
+    )
+
+
+def distance(entry):
+    """All differences of a simulation from the theory, and their power of the width."""
+    found = [f"{entry['axis']} = {r['x']:g}: {difference(r)}" for r in entry["rows"]]
+    names = [entry["figure"].removeprefix("fig"), entry["experiment"], entry["method"], entry["quantity"].replace("_", " ")]
+    return [*names, "; ".join(found), words.effect(entry["exponent"]) if entry["exponent"] else ""]
+
+
+def difference(point):
+    return words.with_error(point["difference"], point["error"], percent=True)
+
+
+def agreement(entries):
+    """The page that has simulations beside the theory, a table for each experiment."""
+    lines = [
+        "# Simulations beside the theory",
+        "",
+        "Written by `python docs/verdicts.py` from results/claims.json. Errors are standard errors over independent draws of",
+        "data and gates; the difference is that of simulation and theory in the same draw, relative to the theory, and its",
+        "error at least that over runs.",
+    ]
+    experiments = {}
+    for entry in entries:
+        experiments.setdefault((entry["figure"], entry["experiment"]), []).append(entry)
+    for (figure, experiment), chosen in experiments.items():
+        lines += ["", f"## {words.figure(figure)}, {COMPARED.get(experiment, experiment)}", "", *beside(chosen), ""]
+        lines += [f"- {simulation(entry)}." for entry in {entry["method"]: entry for entry in chosen}.values()]
     return lines
 
 
-def error_of(entry):
-    return f" ± {100 * entry['error']:.1f} %" if entry["error"] else ""
+def beside(entries):
+    """Reference and simulations at each point, for each quantity."""
+    methods = list(dict.fromkeys(entry["method"] for entry in entries))
+    head = [entries[0]["axis"], "quantity"]
+    for method in methods:
+        draws = max(r["draws"] for entry in entries if entry["method"] == method for r in entry["rows"])
+        head += [f"theory ({draws} draws)", words.method(method), "difference"]
+    rows = {}
+    for entry in entries:
+        for point in entry["rows"]:
+            cells = rows.setdefault((entry["quantity"], point["x"]), {})
+            both = (words.effect(point[name]) for name in ("reference", "simulation"))
+            cells[entry["method"]] = [*both, difference(point)]
+    missing = ["–"] * 3
+    return table(head, [
+        [f"{x:g}", quantity.replace("_", " "), *(cell for method in methods for cell in cells.get(method, missing))]
+        for (quantity, x), cells in rows.items()
+    ])  # fmt: skip
 
 
-def main():
-    """Write both."""
-    content = json.loads((Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "results/claims.json").read_text())
-    (ROOT / "docs/verdicts.md").write_text("\n".join(page(content)) + "\n")
-    readme = (ROOT / "README.md").read_text()
+def simulation(entry):
+    """How many runs there were, how many failed, and how well chains have mixed."""
+    text = f"{words.method(entry['method'])}: {entry['runs']} runs or chains a point, {entry['failed']} failed"
+    if entry["largest_rhat"] is not None:
+        text += f"; largest R-hat {entry['largest_rhat']:.2f}, least effective sample size {entry['least_ess']:.0f}"
+    return text
+
+
+def write(content, root=ROOT):
+    """Write both pages and the table in the README."""
+    (root / "docs/verdicts.md").write_text("\n".join(verdicts(content)) + "\n")
+    (root / "docs/agreement.md").write_text("\n".join(agreement(content["agreement"])) + "\n")
+    readme = (root / "README.md").read_text()
     before, _, rest = readme.partition(BEGIN)
     _, _, after = rest.partition(END)
-    (ROOT / "README.md").write_text("\n".join([before + BEGIN, *summary(content["claims"]), END]) + after)
+    (root / "README.md").write_text("\n".join([before + BEGIN, *summary(content["claims"]), END]) + after)
 
 
 if __name__ == "__main__":
-    main()
+    write(json.loads((Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "results/claims.json").read_text()))

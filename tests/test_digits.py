@@ -1,4 +1,4 @@
-"""Digits: the embedded subset, and IDX files read through torchvision with their sums checked."""
+"""Digits: the embedded subset, and IDX files with their sums checked."""
 
 import hashlib
 import struct
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ggdln.core.errors import FileError, InputError
-from ggdln.tasks.digits import COUNTS, SHA256, load_digits
+from ggdln.tasks._digits import COUNTS, SHA256, load_digits
 
 LENGTHS = {"train": 30, "t10k": 10}
 
@@ -32,7 +32,7 @@ def sums(raw):
 def test_embedded_digits_are_500_of_each_class():
     digits = load_digits()
     assert digits.images.shape == (5000, 784)
-    assert tuple(np.bincount(digits.labels)) == COUNTS["embedded"]
+    assert tuple(np.bincount(digits.labels)) == digits.counts == COUNTS["embedded"]
     assert digits.images.dtype == np.uint8
     assert digits.images.max() == 255
     # A zero has an empty centre, a one a full one: the pixels are in their places.
@@ -74,6 +74,14 @@ def test_truncated_files_are_refused_even_with_matching_sums(idx, name, keep):
     folder, raw = idx
     (raw / name).write_bytes((raw / name).read_bytes()[: min(keep, len((raw / name).read_bytes()) - 1)])
     with pytest.raises(FileError, match="raw"):
+        load_digits("full", folder=folder, sha256=sums(raw))
+
+
+def test_as_many_labels_as_images(idx):
+    folder, raw = idx
+    labels = np.arange(20, dtype=np.uint8) % 10
+    (raw / "train-labels-idx1-ubyte").write_bytes(struct.pack(">II", 2049, 20) + labels.tobytes())
+    with pytest.raises(FileError, match="raw: 30 images but 20 labels"):
         load_digits("full", folder=folder, sha256=sums(raw))
 
 

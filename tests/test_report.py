@@ -12,7 +12,6 @@ import re
 import shutil
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from urllib.parse import unquote
 
 import numpy as np
@@ -92,9 +91,8 @@ FURTHER = {
     "kernel_histogram": {"kernel_element": np.linspace(-0.4, 1, 9)},
     "kernel_profile": {"theta": np.linspace(-np.pi, np.pi, 9)},
 }
-EXPERIMENT = SimpleNamespace(
-    task=SimpleNamespace(sizes=lambda: SimpleNamespace(P=60, P_t=20, N0=10)), network=SimpleNamespace(L=1)
-)
+TEACHER = {"kind": "noisy_teacher", "N0": 10, "P": 60, "P_t": 20, "N_T": 5, "gamma": 0.1, "epsilon": 0.1}
+EXPERIMENT = {"task": TEACHER, "network": {"L": 1}}
 PARAMETERS = {
     "paper": [{"key": "network.N", "value": 200, "meaning": "Width N of the hidden layers"}],
     "assumed": [
@@ -238,7 +236,7 @@ def test_the_page_tells_what_the_jobs_of_a_figure_took(html):
 @pytest.mark.parametrize(
     ("value", "error", "shown"),
     [(-0.3123, 0.0217, "−0.312 ± 0.022"), (41.23, 6.3, "41.2 ± 6.3"), (1200.0, 150.0, "1200 ± 150"), (2.0, None, "2"),
-     (3e-7, 2e-8, "3e−07 ± 2e-08"), (None, None, "–"), (0.5, 0.0, "0.5")],
+     (3e-7, 2e-8, "3e−07 ± 2e−08"), (None, None, "–"), (0.5, 0.0, "0.5")],
 )  # fmt: skip
 def test_errors_have_two_digits(value, error, shown):
     assert words.with_error(value, error) == shown

@@ -1,14 +1,16 @@
 """Tasks: balanced, disjoint, reproducible, and distributed as the paper says."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 
 from ggdln.core.errors import InputError
-from ggdln.tasks import pack_tasks, unpack_task
-from ggdln.tasks.digits import load_digits
-from ggdln.tasks.make import make_task
-from ggdln.tasks.mnist import NORMALIZATIONS, normalize
-from ggdln.tasks.teachers import teacher
+from ggdln.core.kinds import REGISTRIES
+from ggdln.tasks import make_task
+from ggdln.tasks._digits import COUNTS, load_digits
+from ggdln.tasks._mnist import Normalization, normalize
+from ggdln.tasks._teacher import teacher
 
 PARITY = {"kind": "mnist_parity", "P": 40, "P_t": 60}
 PERMUTED = {"kind": "mnist_permuted", "P": 10, "P_t": 20, "permutations": 3}
@@ -34,13 +36,26 @@ def test_a_draw_depends_on_seed_and_index_alone(spec, digits):
     assert not np.array_equal(first.x, make_task(spec, seed=2, digits=digits).x)
 
 
+@pytest.mark.parametrize("name", REGISTRIES["task"].own())
+def test_a_kind_has_the_name_of_its_file_describes_its_parameters_and_can_be_made_again(name):
+    kind = REGISTRIES["task"].get(name)
+    assert kind.name() == name
+    assert all(field.description for field in kind.model_fields.values())
+    made = [REGISTRIES["task"].make(spec) for spec in ALL if spec["kind"] == name]
+    assert made == [REGISTRIES["task"].make(task.spec()) for task in made] != []
+
+
 @pytest.mark.parametrize("spec", ALL, ids=lambda spec: spec["kind"])
-def test_packing_and_unpacking_give_the_same_task(spec, digits):
-    tasks = {draw: make_task(spec, seed=1, draw=draw, digits=digits) for draw in (3, 4)}
-    back = unpack_task(pack_tasks(tasks), 4)
-    for name in ("x", "y", "task", "x_test", "y_test", "task_test"):
-        assert np.array_equal(getattr(back, name), getattr(tasks[4], name))
-    assert set(back.notes) == set(tasks[4].notes)
+def test_a_kind_says_how_large_a_draw_is_and_what_it_notes(spec, digits):
+    kind, data = REGISTRIES["task"].make(spec), make_task(spec, seed=1, digits=digits)
+    sizes = kind.sizes()
+    assert (*data.x.shape, len(data.x_test)) == (sizes.P, sizes.N0, sizes.P_t)
+    assert set(kind.notes) <= set(data.notes) == set(kind.variables)
+    assert kind.has_subtasks == (data.subtask.max() > 0)
+    assert kind.labelled == data.y.any()
+    terms = kind.terms(draws=2)
+    assert set(terms.work) == set(kind.costs.seconds)
+    assert set(terms.memory) == set(kind.costs.megabytes)
 
 
 def test_parity_is_balanced_and_train_and_test_are_disjoint(digits):
@@ -68,7 +83,7 @@ def test_permuted_tasks_show_the_same_digits_with_other_pixel_orders(digits):
     assert np.array_equal(back[0], back[2])
     assert not np.array_equal(blocks[0], blocks[1])
     assert all(sorted(shuffle) == list(range(784)) for shuffle in order)
-    assert np.array_equal(task.task, np.repeat([0, 1, 2], 10))
+    assert np.array_equal(task.subtask, np.repeat([0, 1, 2], 10))
 
 
 def test_conflicting_tasks_label_the_same_inputs_differently(digits):
@@ -83,20 +98,27 @@ def test_conflicting_tasks_label_the_same_inputs_differently(digits):
 
 
 @pytest.mark.parametrize(("spec", "message"), [
-    (PARITY | {"P": 5000}, "the source has 2500"),
-    (CONFLICTING | {"P": 2000}, "the source has 500"),
-    (PARITY | {"P": 41}, "multiples of 2"),
+    (PARITY | {"P": 5000}, r"task.P \+ P_t = 5060; accepted: at most 5000, since the digits source has 2500"),
+    (CONFLICTING | {"P": 2000}, "source has 500 digits of a class"),
+    (PARITY | {"P": 41}, "task.P = 41; accepted: multiples of 2"),
+    (CONFLICTING | {"P_t": 6}, "task.P_t = 6; accepted: multiples of 4"),
     (PARITY | {"normalization": "whiten"}, "accepted: pixel_mean"),
-    (NOISY | {"P_t": 500}, "at most P = 400"),
-    (CLUSTERED | {"N0": 41}, "multiples of subsets = 4"),
-    ({"kind": "imagenet"}, "accepted: noisy_teacher"),
+    (NOISY | {"P_t": 500}, "task.P_t = 500; accepted: at most task.P = 400"),
+    (CLUSTERED | {"N0": 41}, "task.N0 = 41; accepted: multiples of task.subsets = 4"),
+    ({"kind": "imagenet"}, "got 'imagenet', accepted: angles, clustered_teacher"),
 ])  # fmt: skip
 def test_impossible_tasks_say_what_is_possible(spec, message, digits):
     with pytest.raises(InputError, match=message):
         make_task(spec, seed=1, digits=digits)
 
 
-@pytest.mark.parametrize("variant", NORMALIZATIONS)
+def test_the_full_source_allows_more_digits():
+    task = REGISTRIES["task"].make(PARITY | {"P": 60000, "P_t": 8000})
+    assert not task.problems(COUNTS["full"])
+    assert task.problems(COUNTS["embedded"])
+
+
+@pytest.mark.parametrize("variant", get_args(Normalization))
 def test_normalized_inputs_have_mean_zero_and_unit_standard_deviation(variant, digits):
     x = normalize(digits.images[::10], variant)
     axis = {"pixel_mean": 0, "pixel": 0, "image": 1, "global": None}[variant]

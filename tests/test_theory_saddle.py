@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from ggdln.core.errors import ConvergenceError, InputError, RankError
 from ggdln.theory.kernels import gp_kernel, gp_variance
 from ggdln.theory.saddle import Geometry, Problem, Recycler, Whitened
-from ggdln.theory.solution import Training, solve, solve_sweep
+from ggdln.theory.solution import Solver, Training, solve, solve_sweep
 from ggdln.theory.symmetric import Coordinates, GatePowers
 
 
@@ -86,7 +86,7 @@ def test_agrees_with_the_papers_formulation(gates, depth, binary, temperature):
     """Predictions, U_1 and H, up to N/2 (1 - log sigma^2) sum_l M^l, are those of the M^l x M^l order parameters."""
     width, sigma = 20.0, 0.8
     x, g, y, xt, gt = task(count=24, gates=gates, binary=binary)
-    solution = solve(x, g, y, width, depth, sigma, temperature, tolerance=1e-10)
+    solution = solve(x, g, y, width, depth, sigma, temperature, solver=Solver(tolerance=1e-10))
     value, mean, variance, u = paper_solution(x, g, y, xt, gt, width, depth, sigma, temperature)
     constant = width / 2 * (1 - math.log(sigma**2)) * sum(gates**level for level in range(1, depth + 1))
     assert solution.hamiltonian + constant == pytest.approx(value, abs=1e-7)
@@ -107,7 +107,7 @@ def test_one_gate_is_the_closed_form(width, sigma):
     quadratic = y @ np.linalg.solve(sigma**2 / 30 * x @ x.T, y)
     a, b = width / sigma**2, 20 - width
     root = (-b + math.sqrt(b**2 + 4 * a * quadratic)) / (2 * a)
-    solution = solve(x, np.ones((20, 1)), y, width, sigma=sigma, tolerance=1e-10)
+    solution = solve(x, np.ones((20, 1)), y, width, sigma=sigma, solver=Solver(tolerance=1e-10))
     assert solution.order_parameters[0].item() == pytest.approx(root, rel=1e-7)
 
 
@@ -119,7 +119,7 @@ def test_one_gate_at_any_depth(depth):
     g = np.ones((20, 1))
     quadratic = y @ np.linalg.solve(gp_kernel(x, g, depth=depth, sigma=sigma), y)
     root = brentq(lambda v: width * (v - 1) + 20 - v**-depth * quadratic, 1e-3, 1e3, xtol=1e-14)
-    solution = solve(x, g, y, width, depth, sigma, tolerance=1e-11)
+    solution = solve(x, g, y, width, depth, sigma, solver=Solver(tolerance=1e-11))
     np.testing.assert_allclose(np.concatenate(solution.eigenvalues) / sigma**2, root, rtol=1e-8)
     assert solution.order_parameters[-1].item() == pytest.approx((sigma**2 * root) ** depth, rel=1e-7)
 
@@ -128,7 +128,7 @@ def test_mean_of_a_linear_network_does_not_move_with_width():
     """M = 1: the mean predictor is that of the GP at every N; with M > 1 it is not."""
     x, g, y, xt, gt = task(count=12, gates=3)
     one, one_t = np.ones((12, 1)), np.ones((len(xt), 1))
-    means = [solve(x, one, y, width, 3, tolerance=1e-10).predict(xt, one_t)[0] for width in (2.0, 50.0, math.inf)]
+    means = [solve(x, one, y, width, 3, solver=Solver(tolerance=1e-10)).predict(xt, one_t)[0] for width in (2.0, 50.0, math.inf)]
     np.testing.assert_allclose(means[0], means[2], atol=1e-9)
     np.testing.assert_allclose(means[1], means[2], atol=1e-9)
     gated = [solve(x, g, y, width, 3).predict(xt, gt)[0] for width in (2.0, math.inf)]
@@ -160,7 +160,7 @@ def test_infinite_width_is_the_gp(depth, binary):
 def test_gradient_is_the_derivative(basis):
     """dH along V_l -> B_l exp(eps X_l) B_l^T is sum_l tr(S_l X_l) / 2, by central differences."""
     x, g, y, _, _ = task(gates=4, binary=True)
-    training = Training(x, g, y, depth=4, basis=basis)
+    training = Training(x, g, y, depth=4, solver=Solver(basis=basis))
     rng = np.random.default_rng(3)
 
     def direction(size):
@@ -179,7 +179,7 @@ def test_corrected_saddle_point_equation():
     """U = sigma^2 ( 1 - U^1/2 (R1 - R2) U^1/2 / (N M) ), with R from the paper's formula and the returned U only."""
     width, sigma, temperature = 25.0, 0.6, 0.02
     x, g, y, _, _ = task(count=50, gates=4, binary=True)
-    u = solve(x, g, y, width, sigma=sigma, temperature=temperature, tolerance=1e-10).order_parameters[0]
+    u = solve(x, g, y, width, sigma=sigma, temperature=temperature, solver=Solver(tolerance=1e-10)).order_parameters[0]
     k0 = sigma**2 / x.shape[1] * x @ x.T
     inverse = np.linalg.inv((g @ u @ g.T) / 4 * k0 + temperature * np.eye(50))
     weights = inverse @ y
@@ -193,7 +193,7 @@ def test_corrected_saddle_point_equation():
 def test_residual_certifies():
     """The residual falls below the tolerance asked for, and H is then a minimum: nearby points are higher."""
     x, g, y, _, _ = task(gates=3)
-    rough, fine = (solve(x, g, y, 20.0, 2, temperature=0.05, tolerance=t) for t in (1e-2, 1e-10))
+    rough, fine = (solve(x, g, y, 20.0, 2, temperature=0.05, solver=Solver(tolerance=t)) for t in (1e-2, 1e-10))
     assert rough.residual < 1e-2
     assert fine.residual < 1e-10
     assert fine.residual < rough.residual
@@ -214,8 +214,8 @@ def test_symmetries(depth):
     rng = np.random.default_rng(5)
     gates, data = rng.permutation(4), rng.permutation(len(x))
     rotation = np.linalg.qr(rng.standard_normal((15, 15)))[0]
-    base = solve(x, g, y, 30.0, depth, tolerance=1e-10)
-    other = solve((x @ rotation)[data], g[:, gates][data], y[data], 30.0, depth, tolerance=1e-10)
+    base = solve(x, g, y, 30.0, depth, solver=Solver(tolerance=1e-10))
+    other = solve((x @ rotation)[data], g[:, gates][data], y[data], 30.0, depth, solver=Solver(tolerance=1e-10))
     assert other.hamiltonian == pytest.approx(base.hamiltonian, rel=1e-10)
     np.testing.assert_allclose(other.predict(xt @ rotation, gt[:, gates]), base.predict(xt, gt), rtol=1e-6, atol=1e-7)
     u = base.order_parameters[0][np.ix_(gates, gates)]
@@ -262,7 +262,7 @@ def test_steps_between_layers_multiply_by_the_gates():
 def test_all_forms_of_the_features_agree(depth):
     """Monomial, subset and span forms are one theory: H, mean, variance and kernel at new inputs agree."""
     x, g, y, xt, gt = task(count=30, gates=4, binary=True)
-    forms = [solve(x, g, y, 15.0, depth, basis=basis, tolerance=1e-10) for basis in ("monomial", "subset", "span", "auto")]
+    forms = [solve(x, g, y, 15.0, depth, solver=Solver(basis=basis, tolerance=1e-10)) for basis in ("monomial", "subset", "span", "auto")]
     for other in forms[1:]:
         assert other.hamiltonian == pytest.approx(forms[0].hamiltonian, rel=1e-9)
         np.testing.assert_allclose(other.predict(xt, gt), forms[0].predict(xt, gt), rtol=1e-5, atol=1e-6)
@@ -277,7 +277,7 @@ def test_span_is_exact_outside_the_training_span(depth):
     g = directions[rng.integers(0, 4, 25)]
     x, y = rng.standard_normal((25, 40)), rng.standard_normal(25)
     xt, gt = rng.standard_normal((9, 40)), rng.standard_normal((9, 6))
-    full, span = (solve(x, g, y, 10.0, depth, basis=basis, tolerance=1e-10) for basis in ("monomial", "span"))
+    full, span = (solve(x, g, y, 10.0, depth, solver=Solver(basis=basis, tolerance=1e-10)) for basis in ("monomial", "span"))
     assert span.training.powers.sizes[-1] == 4 < full.training.powers.sizes[-1]
     assert span.hamiltonian == pytest.approx(full.hamiltonian, rel=1e-9)
     np.testing.assert_allclose(span.predict(xt, gt), full.predict(xt, gt), rtol=1e-5, atol=1e-6)
@@ -291,7 +291,7 @@ def test_span_is_exact_outside_the_training_span(depth):
 def test_training_labels_are_interpolated_at_zero_temperature():
     """T = 0: mean = y and variance = 0 on the training set; small T comes close to it, and no T is negligible at T = 1."""
     x, g, y, xt, gt = task(gates=3)
-    zero, small, warm = (solve(x, g, y, 20.0, 2, temperature=t, tolerance=1e-10) for t in (0.0, 1e-7, 1.0))
+    zero, small, warm = (solve(x, g, y, 20.0, 2, temperature=t, solver=Solver(tolerance=1e-10)) for t in (0.0, 1e-7, 1.0))
     np.testing.assert_allclose(zero.predict(x, g)[0], y, atol=1e-7)
     np.testing.assert_allclose(zero.predict(x, g)[1], 0, atol=1e-7)
     np.testing.assert_allclose(small.predict(xt, gt), zero.predict(xt, gt), atol=1e-3)
@@ -408,13 +408,13 @@ def test_recycled_directions_precondition_as_bfgs():
 def test_parallel_networks_are_the_better_start():
     """At depth 8 and large labels H starts far lower than from a multiple of the prior, and ends at the same minimum."""
     x, g, y, _, _ = task(gates=4, binary=True)
-    training = Training(x, 1.0 * g, 3 * y, depth=8, basis="auto")
+    training = Training(x, 1.0 * g, 3 * y, depth=8, solver=Solver(basis="auto"))
     problem = Problem(training.geometry, 3 * training.y / training.lengths, np.zeros(len(y)), 100.0)
     prior = training.prior()
     factor = training.best_factor(problem, prior, *training.scaling_forces(problem, prior))
     scaled = problem.evaluate([layer.times(factor) for layer in prior])
     parallel = problem.evaluate(training.starting_point(problem, []))
-    solution = solve(x, g, 3 * y, 100.0, 8, check_starts=2)
+    solution = solve(x, g, 3 * y, 100.0, 8, solver=Solver(check_starts=2))
     lowest = solution.hamiltonian - float(np.log(training.lengths).sum())
     assert factor > 1
     assert parallel.value - lowest < 0.5 * (scaled.value - lowest)
@@ -424,7 +424,7 @@ def test_parallel_networks_are_the_better_start():
 def test_random_starts_agree():
     """H is not convex, yet here all starting points lead to one minimum; the starts are really different."""
     x, g, y, _, _ = task(gates=3, binary=True)
-    solution = solve(x, g, y, 20.0, 3, check_starts=4)
+    solution = solve(x, g, y, 20.0, 3, solver=Solver(check_starts=4))
     assert solution.starts.shape == (5,)
     np.testing.assert_allclose(solution.starts, solution.hamiltonian, rtol=1e-9)
     assert solution.evaluations > solve(x, g, y, 20.0, 3).evaluations
@@ -454,7 +454,7 @@ def test_a_tolerance_below_rounding_is_recognised():
     """The residual stops falling at rounding: an error says so and gives the residual, long before max_evaluations."""
     x, g, y, _, _ = task(gates=3)
     with pytest.raises(ConvergenceError, match="rounding keeps the residual at"):
-        solve(x, g, y, 20.0, tolerance=1e-30, max_evaluations=100000)
+        solve(x, g, y, 20.0, solver=Solver(tolerance=1e-30, max_evaluations=100000))
 
 
 def test_each_refusal_has_its_error():
@@ -470,8 +470,8 @@ def test_each_refusal_has_its_error():
         (lambda: solve(x, g, y, 5.0, 0), "depth"),
         (lambda: solve(x, g, y, 5.0, sigma=0.0), "sigma"),
         (lambda: solve(x, g, y, 5.0, temperature=-1.0), "temperature"),
-        (lambda: solve(x, g, y, 5.0, basis="other"), "basis"),
-        (lambda: solve(x, g, y, 5.0, basis="subset"), "subset"),
+        (lambda: solve(x, g, y, 5.0, solver=Solver(basis="other")), "basis"),
+        (lambda: solve(x, g, y, 5.0, solver=Solver(basis="subset")), "subset"),
         (lambda: solve(x, 0 * g, y, 5.0), "gates"),
         (lambda: solve(x, g, y, 5.0, 2, start=solve(x, g, y, 5.0)), "start"),
         (lambda: solve(x, g, y, 5.0, start=3), "start"),
@@ -479,13 +479,13 @@ def test_each_refusal_has_its_error():
         (lambda: solve_sweep(x, g, y, widths=[]), "widths"),
         (lambda: solve(x, g, y, 5.0).predict(xt, gt[:, :2]), "gates"),
         (lambda: solve(x, g, y, 5.0).predict(xt[:, :2], gt), "x"),
-        (lambda: solve(x, (g > 0) + 0.0, y, 5.0, 3, temperature=1.0, basis="subset").predict(xt, gt), "gates"),
+        (lambda: solve(x, (g > 0) + 0.0, y, 5.0, 3, temperature=1.0, solver=Solver(basis="subset")).predict(xt, gt), "gates"),
     ]
     for call, name in cases:
         with pytest.raises(InputError, match=name):
             call()
     with pytest.raises(ConvergenceError, match="residual"):
-        solve(x, g, y, 5.0, max_evaluations=2)
+        solve(x, g, y, 5.0, solver=Solver(max_evaluations=2))
 
 
 def test_geometry_groups_samples_with_equal_gates():
@@ -494,7 +494,7 @@ def test_geometry_groups_samples_with_equal_gates():
     for binary in (True, False):
         x, g, y, _, _ = task(count=50, gates=3, binary=binary)
         for basis in ("monomial", "span"):
-            geometry: Geometry = Training(x, g, y, depth=2, basis=basis).geometry
+            geometry: Geometry = Training(x, g, y, depth=2, solver=Solver(basis=basis)).geometry
             v = rng.standard_normal((geometry.powers.sizes[-1],) * 2)
             w = np.asfortranarray(rng.standard_normal((50, 50)))
             left = np.vdot(geometry.expand(np.asfortranarray(v + v.T)), w)

@@ -6,13 +6,19 @@ theory never imports torch.
 
 from importlib import import_module
 
-__version__ = "0.1.0"
-
 
 def __getattr__(name):
+    if name == "__version__":
+        return import_module("importlib.metadata").version("ggdln")
     public = import_module("ggdln.public").NAMES
     if name in public:
-        return getattr(import_module(public[name]), name)
+        try:
+            return getattr(import_module(public[name]), name)
+        except ModuleNotFoundError as error:
+            if error.name in ("torch", "arviz_stats"):
+                message = f"ggdln.{name} needs {error.name}, which is not installed: pip install 'ggdln[networks]'"
+                raise ModuleNotFoundError(message, name=error.name) from error
+            raise
     raise AttributeError(f"module 'ggdln' has no attribute {name!r}; it has {', '.join(sorted(public))}")
 
 

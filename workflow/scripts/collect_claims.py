@@ -5,21 +5,21 @@ from pathlib import Path
 
 from job import log_to
 
-from ggdln.experiments import store
-from ggdln.study.claims import agreement
-from ggdln.core.files import write_json
-
 
 def main(snakemake, log):
+    from ggdln.core.files import write_json
+    from ggdln.experiments import store
+    from ggdln.study.claims import agreement
+
+    spec = snakemake.params.spec
     claims = [json.loads(Path(file).read_text()) for file in snakemake.input.claims]
     for claim in claims:
-        finding = snakemake.params.findings.get(claim["id"])
+        finding = spec["findings"].get(claim["id"])
         claim["finding"] = Path(finding).read_text() if finding else ""
-    data = {Path(file).stem: store.groups(file) for file in snakemake.input.data}
-    distances = [agreement(entry, data[entry["figure"]]) for entry in snakemake.params.agreement]
-    for claim in claims:
-        log(f"{claim['id']}: {claim['verdict']}")
-    write_json(snakemake.output[0], {"run": snakemake.params.run, "claims": claims, "agreement": distances})
+        log(f"{claim['id']}: {claim['outcome']}")
+    data = {"/".join(Path(file).with_suffix("").parts[-2:]): store.read(file) for file in snakemake.input.curves}
+    distances = [agreement(entry, data) for entry in spec["agreement"]]
+    write_json(snakemake.output[0], {"run": spec["run"], "claims": claims, "agreement": distances})
 
 
 if __name__ == "__main__":

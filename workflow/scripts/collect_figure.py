@@ -1,26 +1,19 @@
-"""Gather all numbers behind a figure into one file: a group for each experiment and method."""
-
-from pathlib import Path
+"""Gather all numbers behind a figure into one file: a group for each experiment and method, its variables described."""
 
 from job import log_to, provenance
 
-from ggdln.experiments import store
-from ggdln.experiments.experiment import Experiment, assemble
-
 
 def main(snakemake, log):
-    parts = {}
-    for file in snakemake.input.curves:
-        parts.setdefault(Path(file).parent.name, []).append(store.read(file))
-    groups = {}
-    for name, values in snakemake.params.experiments.items():
-        for curve in Experiment(**values).curves():
-            groups[f"{name}/{curve.method}"] = assemble(curve, parts[curve.id])
-            log(f"{name}/{curve.method}: {dict(groups[f'{name}/{curve.method}'].sizes)}")
-    sources = {part.attrs["data_source"] for chunks in parts.values() for part in chunks}
-    seeds = {values["seed"] for values in snakemake.params.experiments.values()}
-    attributes = provenance(snakemake, seed=sorted(seeds), data_source="; ".join(sorted(sources)))
-    store.write(groups, snakemake.output[0], provenance=attributes)
+    from ggdln.experiments import store
+    from ggdln.experiments.variables import described
+
+    curves = dict(zip(snakemake.params.spec["curves"], map(store.read, snakemake.input.curves), strict=True))
+    sources = {source for curve in curves.values() for source in curve.attrs["data_source"].split("; ")}
+    seeds = sorted({int(curve.attrs["seed"]) for curve in curves.values()})
+    for name, curve in curves.items():
+        log(f"{name}: {dict(curve.sizes)}")
+    origin = provenance(snakemake, seed=seeds, data_source="; ".join(sorted(sources)))
+    store.write({name: described(curve) for name, curve in curves.items()}, snakemake.output[0], provenance=origin)
 
 
 if __name__ == "__main__":

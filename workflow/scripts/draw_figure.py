@@ -2,16 +2,16 @@
 
 from job import log_to
 
-from ggdln.experiments import store
-from ggdln.study.figures import style
-from ggdln.study.figures.compose import compose
-
 
 def main(snakemake, log):
-    data = store.groups(snakemake.input.data)
+    from ggdln.experiments import store
+    from ggdln.study import style
+    from ggdln.study.compose import Figure, compose
+
+    data = store.groups(snakemake.input.data[0])
     log(f"groups: {', '.join(data)}")
-    figure = compose(snakemake.params.layout, data, snakemake.params.experiments)
-    style.save(figure, snakemake.output.pdf, snakemake.output.png)
+    spec = snakemake.params.spec
+    style.save(compose(Figure.make(spec["figure"]), data, spec["experiments"]), snakemake.output.pdf, snakemake.output.png)
 
 
 if __name__ == "__main__":

@@ -1,21 +1,24 @@
-"""Fit the gates of a batch of draws and sweep points on unlabelled training inputs."""
+"""Fit the gates of some sweep points on unlabelled training inputs, for a block of draws."""
 
-from job import log_to, provenance, read_tasks, span
-
-from ggdln.experiments import store
-from ggdln.gates import fit_gates, pack_gates
+from job import Samples, log_to, provenance, span
 
 
 def main(snakemake, log):
-    seed, points = snakemake.params.seed, snakemake.params.points
-    task_of, source = read_tasks(snakemake.input.tasks, [point["task"] for point in points], seed)
+    from ggdln.experiments import store
+    from ggdln.experiments.packing import pack_gates
+    from ggdln.gates import fit_gates
+
+    spec = snakemake.params.spec
+    points, seed = spec["points"], spec["seed"]
+    samples = Samples(snakemake.input, points, spec["tasks"])
     gates = {}
     for draw in span(snakemake.wildcards.draws):
-        for point in span(snakemake.wildcards.points):
-            task = task_of(draw, point)
-            gates[draw, point] = fit_gates(points[point]["gates"], task.x, seed=seed, draw=draw, task=task.task)
-            log(f"draw {draw}, point {point}: {points[point]['gates']} {gates[draw, point].fit}")
-    store.write(pack_gates(gates), snakemake.output[0], provenance=provenance(snakemake, seed=seed, data_source=source))
+        for point, values in enumerate(points):
+            task = samples.task(draw, point)
+            gates[draw, point] = fit_gates(values["gates"], task.x, seed=seed, draw=draw, subtask=task.subtask)
+            log(f"draw {draw}, point {point}: {values['gates']} {gates[draw, point].report}")
+    origin = provenance(snakemake, seed=seed, data_source=samples.source)
+    store.write(pack_gates(gates), snakemake.output[0], provenance=origin)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""What all scripts share: a log that keeps messages and tracebacks, and the provenance of what a job writes.
+"""What all scripts share: a log that keeps messages and tracebacks, the code of the job, and the provenance of what it writes.
 
-The code of a job is fingerprinted before the library is imported. If it has changed when the job ends, nobody can say which
-version made the result, and the job fails: it would otherwise count as made by the new version.
+The code of a job is fingerprinted before the library is imported, and again when the job ends. If it isn't what the workflow
+planned with, nobody can say which version made the result, and the job fails: it would otherwise count as made by the new one.
 """
 
 import faulthandler
-import hashlib
 import logging
+import shutil
 import sys
 import traceback
 from contextlib import contextmanager
@@ -14,21 +14,23 @@ from pathlib import Path
 
 import __main__
 
+ROOT = Path(__file__).resolve().parents[2]
+# A job runs the library beside its script, whose modules are in its fingerprint, and not one installed elsewhere.
+sys.path.insert(0, str(ROOT / "src"))
 
-def fingerprint(files):
-    """sha256 over the contents of the files."""
-    return hashlib.sha256(b"".join(hashlib.sha256(Path(file).read_bytes()).digest() for file in files)).hexdigest()
+from ggdln.core import code
+
+CODE = dict(__main__.snakemake.params.code)
 
 
-CODE = list(__main__.snakemake.input.code)
-CODE_AT_START = fingerprint(CODE)
-
-# A job runs the library beside its script, whose modules are the inputs of its rule, and not one installed elsewhere.
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
-
-from ggdln.experiments import store
-from ggdln.core.identity import identifier, task_id
-from ggdln.tasks import unpack_task
+def check_code():
+    """Raise an error if the code of this job is not what the workflow planned with."""
+    code.forget()
+    files = code.modules_of([ROOT / program for program in CODE["programs"]], [ROOT / "src", ROOT / "workflow/scripts"])
+    if code.fingerprint(files, words=CODE["words"]) != CODE["fingerprint"]:
+        raise RuntimeError(
+            "the code of this job was edited after the run began; its result is discarded, run the workflow again"
+        )
 
 
 @contextmanager
@@ -43,9 +45,13 @@ def log_to(path):
     logging.getLogger("py.warnings").addHandler(handler)
     faulthandler.enable(handler.stream)
     try:
+        check_code()
+        from ggdln.core.kinds import add_file
+
+        for file in CODE["kinds"]:
+            add_file(ROOT / file)
         yield logger.info
-        if fingerprint(CODE) != CODE_AT_START:
-            raise RuntimeError("the code of this job was edited while it ran; its result is discarded, run the workflow again")
+        check_code()
     except Exception as error:
         logger.error("%s", traceback.format_exc())
         sys.exit(f"{type(error).__name__}: {error}")
@@ -53,7 +59,9 @@ def log_to(path):
 
 def provenance(snakemake, **more):
     """What determines the content of an output: the parameters of the job, their hash, and the seed."""
-    parameters = dict(snakemake.params.items())
+    from ggdln.core.identity import identifier
+
+    parameters = snakemake.params.spec
     return {"rule": snakemake.rule, "parameters": parameters, "config_hash": identifier("config", parameters)} | more
 
 
@@ -62,12 +70,45 @@ def span(text):
     return range(*map(int, text.split("-")))
 
 
-def read_tasks(files, tasks, seed):
-    """Access to stored tasks: a function (draw, point) -> Task, where `tasks` has the parameters at each point."""
-    stored = {Path(file).parent.name: store.read(file) for file in files}
-    sources = {dataset.attrs["data_source"] for dataset in stored.values()}
+@contextmanager
+def resumable(snakemake):
+    """A folder for the state of a job, outside its outputs; it goes when the job has written them.
 
-    def task_of(draw, point):
-        return unpack_task(stored[task_id(tasks[point], seed)], draw)
+    Its name contains the version of the code, so that a state is never carried on by another one.
+    """
+    folder = Path("results/state", *Path(snakemake.output[0]).with_suffix("").parts[1:])
+    yield folder / CODE["fingerprint"][:10]
+    shutil.rmtree(folder, ignore_errors=True)
 
-    return task_of, "; ".join(sorted(sources))
+
+class Samples:
+    """Access to stored tasks and gates. points: parameters at each point; tasks: the identifier of the task at each."""
+
+    def __init__(self, inputs, points, tasks):
+        from ggdln.experiments import store
+
+        self.points, self.tasks = points, tasks
+        self.stored = {}
+        for file in inputs.tasks:
+            self.stored.setdefault(Path(file).parent.name, []).append(store.read(file))
+        self.gates = [store.read(file) for file in inputs.get("gates", [])]
+        self.source = "; ".join(sorted({part.attrs["data_source"] for parts in self.stored.values() for part in parts}))
+
+    def task(self, draw, point):
+        from ggdln.experiments.packing import unpack_task
+
+        return unpack_task(_holding(self.stored[self.tasks[point]], draw), draw)
+
+    def sample(self, draw, point):
+        """The `Sample` of a draw and a point; its gates are None for a method that has none."""
+        from ggdln.experiments.packing import unpack_gates
+        from ggdln.observables import Sample
+
+        spec = self.points[point].get("gates")
+        gates = unpack_gates(_holding(self.gates, draw), draw, point, spec) if spec else None
+        return Sample(self.task(draw, point), gates)
+
+
+def _holding(datasets, draw):
+    """The dataset that has a draw."""
+    return next(dataset for dataset in datasets if draw in dataset.draw)

@@ -3,20 +3,31 @@
 import json
 from pathlib import Path
 
-import yaml
 from job import log_to
-
-from ggdln.study.report.page import render
 
 
 def main(snakemake, log):
-    figures = snakemake.params.figures
-    schema = yaml.safe_load(Path(snakemake.input.schema).read_text())
-    claims = json.loads(Path(snakemake.input.claims).read_text())
-    numbers = dict(zip(figures, snakemake.input.numbers, strict=True))
-    pictures = dict(zip(figures, snakemake.input.pictures, strict=True))
-    page = render(snakemake.params.configuration, schema, claims, numbers, pictures)
-    log(f"{len(claims['claims'])} claims, {len(figures)} figures, {len(page) / 1e6:.1f} MB")
+    from ggdln.study.compose import Figure
+    from ggdln.study.report.page import Entry, render
+    from ggdln.workflow.overview import measured_cost
+
+    spec = snakemake.params.spec
+    claims = json.loads(Path(snakemake.input.claims[0]).read_text())
+    files = zip(spec["figures"].items(), snakemake.input.numbers, snakemake.input.pictures, strict=True)
+    entries = [
+        Entry(
+            name=name,
+            layout=Figure.make(shown["figure"]),
+            numbers=numbers,
+            picture=picture,
+            experiments=shown["experiments"],
+            parameters=spec["parameters"][name],
+            cost=measured_cost(spec["benchmarks"][name]),
+        )
+        for (name, shown), numbers, picture in files
+    ]
+    page = render(entries, claims, spec["run"])
+    log(f"{len(claims['claims'])} claims, {len(entries)} figures, {len(page) / 1e6:.1f} MB")
     Path(snakemake.output[0]).write_text(page)
 
 

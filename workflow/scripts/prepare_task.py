@@ -1,19 +1,19 @@
-"""Make the inputs and labels of one task for a batch of draws."""
+"""Make the inputs and labels of one task for a block of draws."""
 
 from job import log_to, provenance, span
 
-from ggdln.experiments import store
-from ggdln.tasks import pack_tasks
-from ggdln.tasks.make import make_task
-
 
 def main(snakemake, log):
-    task = dict(snakemake.params.task)
-    seed, digits, source = snakemake.params.seed, None, "generated"
-    if task.pop("digits", None):
-        from ggdln.tasks.digits import load_digits
+    from ggdln.experiments import store
+    from ggdln.experiments.packing import pack_tasks
+    from ggdln.tasks import make_task
 
-        digits = load_digits(**snakemake.params.digits)
+    spec = snakemake.params.spec
+    task, seed, digits, source = spec["task"], spec["seed"], None, "generated"
+    if "digits" in task:
+        from ggdln.tasks._digits import load_digits
+
+        digits = load_digits(task["digits"], **spec["digits"])
         source = digits.source
     log(f"{task} from {source}")
     tasks = {draw: make_task(task, seed=seed, draw=draw, digits=digits) for draw in span(snakemake.wildcards.draws)}

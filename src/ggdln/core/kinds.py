@@ -136,7 +136,7 @@ REGISTRIES = {
 
 def add_file(path):
     """Add the kinds that are written in a Python file: (sort, name) of each."""
-    path = Path(path)
+    path = Path(path).absolute()
     if not path.is_file():
         raise ConfigError(f"kinds: there is no file {path}")
     name = f"ggdln_kinds_{path.stem}"

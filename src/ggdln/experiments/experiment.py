@@ -2,112 +2,83 @@
 
 An `Experiment` turns into one `Curve` per method. The axes of a sweep are named by the parameter they vary, such as
 "gates.M" or "network.L". Axes of the task and the gates are *outer*: each of their points has its own data or gates. Axes of
-the network are *inner*: their points share data and gates and are computed together, in order. Work is split into chunks of
-draws and outer points; the numbers don't depend on the split.
+the network are *inner*: their points share data and gates and are computed together, in order. A curve is computed in pieces,
+each some consecutive outer points, and those in blocks of draws; the numbers don't depend on the cut.
 
-Tasks, gates and curves are identified by a hash of all that determines their numbers. Whatever has the same identifier is the
-same, so experiments share what they have in common.
+Tasks, gates and pieces are identified by a hash of all that determines their numbers. Whatever has the same identifier is the
+same, so experiments share what they have in common, and a further point of a sweep leaves the others as they are.
 """
 
 import itertools
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import xarray as xr
 
 from ggdln.core.identity import identifier
-
-OUTER, INNER = ("task", "gates"), ("network",)
-IGNORED = {"gp": ("N",), "gd": ("T",), "relu": ("L", "T")}
-"""Network parameters on which a method doesn't depend; an axis over one of them is dropped for that method."""
+from ggdln.core.kinds import REGISTRIES
+from ggdln.experiments.methods import Method, Point
 
 
 @dataclass(frozen=True)
-class Chunk:
-    """Draws first_draw <= d < last_draw and outer points first_point <= p < last_point of a curve."""
+class Piece:
+    """What one file of a curve holds, in plain values: some outer points, all inner ones, for one method.
 
-    first_draw: int
-    last_draw: int
-    first_point: int = 0
-    last_point: int = 1
+    points: [{"task": spec, "gates": spec}], without gates for a method that has none; networks: parameters of the inner
+    points; settings: those of the method.
+    """
+
+    method: str
+    settings: dict
+    points: list
+    networks: list
+    observables: tuple
+    seed: int
 
     @property
-    def draws(self):
-        return range(self.first_draw, self.last_draw)
+    def id(self):
+        return identifier(self.method, asdict(self))
 
     @property
-    def points(self):
-        return range(self.first_point, self.last_point)
+    def gating(self):
+        """Identifies the gates at its points; None if it has none."""
+        gates = self.points[0].get("gates")
+        return gates and identifier(gates["kind"], self.seed, self.points)
+
+    def kind(self, runs=0):
+        """The method with its settings; `runs` of them where it has been split."""
+        method = REGISTRIES["method"].get(self.method)
+        return method(**({method.split: max(runs, 2)} if method.split else {}) | self.settings)
+
+    def of_runs(self):
+        """The piece whose single runs this one averages: how many there are and what is observed doesn't matter to any."""
+        split = REGISTRIES["method"].get(self.method).split
+        return replace(self, settings={k: value for k, value in self.settings.items() if k != split}, observables=())
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One method for one experiment: plain values only, so it can be passed between processes as `asdict`."""
+    """One method for one experiment: pieces in the order of the outer points, axes by short name, outer ones first."""
 
+    experiment: str
     method: str
-    task: dict
-    gates: dict
-    network: dict
-    sweep: dict
-    observables: tuple
-    seed: int
-    settings: dict = field(default_factory=dict)
+    axes: dict
+    pieces: tuple
+    draws: int
+    draws_per_job: int
+    runs_per_job: int
 
     @property
-    def id(self):
-        content = asdict(self)
-        return identifier(self.method, content)
-
-    @property
-    def gating_id(self):
-        """Identifies the gates at all outer points."""
-        return identifier(self.gates["kind"], self.seed, self.task, self.gates, self._axes(OUTER))
-
-    def axes(self):
-        """All axes, outer ones first: short name -> values."""
-        return {name.split(".")[1]: values for name, values in (self._axes(OUTER) | self._axes(INNER)).items()}
-
-    def outer_points(self):
-        """Parameters at each outer point: [{"task": ..., "gates": ...}]."""
-        return [{"task": point["task"], "gates": point["gates"]} for point in self._grid(OUTER)]
-
-    def inner_points(self):
-        """Network parameters at each inner point."""
-        return [point["network"] for point in self._grid(INNER)]
-
-    def chunks(self, draws, *, draws_per_job, points_per_job):
-        """The work for `draws` draws, cut into chunks."""
-        n_points = len(self.outer_points())
-        return [
-            Chunk(d, min(d + draws_per_job, draws), p, min(p + points_per_job, n_points))
-            for d in range(0, draws, draws_per_job)
-            for p in range(0, n_points, points_per_job)
-        ]
-
-    def of_runs(self):
-        """The curve whose single runs this one averages: how many runs there are doesn't matter to any of them."""
-        return replace(self, settings={key: value for key, value in self.settings.items() if key != "runs"})
-
-    def _axes(self, sections):
-        return {name: values for name, values in self.sweep.items() if name.split(".")[0] in sections}
-
-    def _grid(self, sections):
-        axes = self._axes(sections)
-        points = []
-        for values in itertools.product(*axes.values()):
-            point = {section: dict(getattr(self, section)) for section in sections}
-            for name, value in zip(axes, values, strict=True):
-                section, key = name.split(".")
-                point[section][key] = value
-            points.append(point)
-        return points
+    def name(self):
+        return f"{self.experiment}/{self.method}"
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One task, gates and network with their sweep.
+    """One task, gates and network with their sweep, in plain values.
 
-    `methods` maps each method to its settings, where "draws" may be fewer than those of the experiment.
+    methods: name -> `Method` with its settings; batch: draws, points and runs in one job; varied: how a variant differs from
+    its base, in words.
     """
 
     name: str
@@ -115,74 +86,104 @@ class Experiment:
     gates: dict
     network: dict
     sweep: dict
-    methods: dict
+    methods: dict[str, Method]
     observables: tuple
     draws: int
     seed: int
-    draws_per_job: int
-    points_per_job: int
-    runs_per_job: int = 1
+    batch: dict
+    varied: str = ""
 
-    def curve(self, method):
-        ignored = IGNORED.get(method, ())
-        gated = method != "relu"
+    def parameters(self):
+        """What captions, conditions and panels may ask for."""
+        names = ("task", "gates", "network", "sweep", "draws", "seed", "varied")
+        return {name: getattr(self, name) for name in names}
 
-        def matters(axis):
-            section, key = axis.split(".")
-            return key not in ignored and (gated or section != "gates")
+    def curve(self, name):
+        """The curve of one of its methods."""
+        method = self.methods[name]
+        outer = ("task", "gates") if method.gated else ("task",)
 
+        def axes(sections):
+            found = {axis: values for axis, values in self.sweep.items() if axis.split(".")[0] in sections}
+            return {axis: values for axis, values in found.items() if axis.split(".")[1] not in method.ignores}
+
+        points = self._grid(outer, axes(outer))
+        kept = {key: value for key, value in self.network.items() if key not in method.ignores}
+        networks = [point["network"] for point in replace(self, network=kept)._grid(("network",), axes(("network",)))]
+        size = self.batch["points"]
+        settings, observables = method.settings(), tuple(self.observables)
+        pieces = [
+            Piece(name, settings, points[first : first + size], networks, observables, self.seed)
+            for first in range(0, len(points), size)
+        ]
         return Curve(
-            method=method,
-            task=self.task,
-            gates=self.gates if gated else {"kind": "open", "M": 1},
-            network={key: value for key, value in self.network.items() if key not in ignored},
-            sweep={axis: values for axis, values in self.sweep.items() if matters(axis)},
-            observables=tuple(self.observables),
-            seed=self.seed,
-            settings={key: value for key, value in self.methods[method].items() if key != "draws"},
+            experiment=self.name,
+            method=name,
+            axes={axis.split(".")[1]: values for axis, values in (axes(outer) | axes(("network",))).items()},
+            pieces=tuple(pieces),
+            draws=method.draws or self.draws,
+            draws_per_job=self.batch["draws"],
+            runs_per_job=self.batch["runs"],
         )
 
-    def curves(self):
-        return [self.curve(method) for method in self.methods]
+    def _grid(self, sections, axes):
+        """Values of the sections at every point of the axes."""
+        points = []
+        for values in itertools.product(*axes.values()):
+            point = {section: dict(getattr(self, section)) for section in sections}
+            for axis, value in zip(axes, values, strict=True):
+                section, key = axis.split(".")
+                point[section][key] = value
+            points.append(point)
+        return points
 
-    def chunks(self, curve):
-        draws = self.methods[curve.method].get("draws", self.draws)
-        return curve.chunks(draws, draws_per_job=self.draws_per_job, points_per_job=self.points_per_job)
 
+def measure_piece(piece, draws, sample_of, measure, *, report=None, **place):
+    """Apply `measure` to every draw and outer point of a piece.
 
-def run_chunk(curve, chunk, task_of, gates_of, measure, report=None):
-    """Apply `measure` to every draw and outer point of a chunk.
-
-    task_of(draw, point) and gates_of(draw, point) give the `Task` and the `Gates`; measure(curve, task, gates, draw, point)
-    returns one dict of DataArrays or numbers for each inner point. Returns a dataset over (draw, point), point counting all
-    points of the curve. `report` is called with a line of progress after each draw and outer point.
+    sample_of(draw, point) gives a `Sample`; measure(point) returns one dict of DataArrays or numbers for each network of a
+    `Point`. Returns a dataset over (draw, point), point counting outer points and networks. `report` is called with a line of
+    progress after each draw and outer point; `place` has the runs, machine and state of the points.
     """
-    n_inner = len(curve.inner_points())
-    rows, total = [], len(chunk.draws) * len(chunk.points)
-    for draw in chunk.draws:
+    networks, state = piece.networks, place.pop("state", None)
+    rows, total, done = [], len(draws) * len(piece.points), 0
+    for draw in draws:
         row = []
-        for point in chunk.points:
-            results = measure(curve, task_of(draw, point), gates_of(draw, point), draw, point)
-            row += [
-                xr.Dataset(values).expand_dims(draw=[draw], point=[point * n_inner + i]) for i, values in enumerate(results)
-            ]
+        for p in range(len(piece.points)):
+            where = None if state is None else state / f"draw_{draw}_point_{p}"
+            point = Point(sample_of(draw, p), networks, piece.observables, piece.seed, draw, p, state=where, **place)
+            results = [xr.Dataset(values) for values in measure(point)]
+            row += [values.expand_dims(draw=[draw], point=[p * len(networks) + i]) for i, values in enumerate(results)]
+            done += 1
             if report:
-                report(f"draw {draw}, point {point}: {len(rows) * len(chunk.points) + len(row) // n_inner} of {total} done")
-        rows.append(xr.concat(row, "point", join="outer"))
-    return xr.concat(rows, "draw", join="outer")
+                report(f"draw {draw}, point {p}: {done} of {total} done")
+        rows.append(concat(row, "point"))
+    return concat(rows, "draw")
 
 
-def assemble(curve, parts):
-    """One dataset over (draw, *axes) from the datasets of all chunks of a curve."""
-    by_draw = {}
-    for part in parts:
-        by_draw.setdefault(int(part.draw[0]), []).append(part)
-    rows = [xr.concat(row, "point", join="outer").sortby("point") for row in by_draw.values()]
-    flat = xr.concat(rows, "draw", join="outer").sortby("draw")
-    axes = curve.axes()
+def concat(datasets, dim):
+    """Datasets along a dimension; where they differ in size along another one, such as the gates, padded with NaN."""
+    sizes = [set(dataset.sizes.items()) for dataset in datasets]
+    uneven = {name for name, _ in set.union(*sizes) - set.intersection(*sizes)} - {dim}
+
+    def numbered(dataset):
+        names = uneven & set(dataset.dims) - set(dataset.coords)
+        return dataset.assign_coords({name: np.arange(dataset.sizes[name]) for name in names})
+
+    return xr.concat(map(numbered, datasets), dim, join="outer")
+
+
+def assemble(axes, draws, pieces):
+    """One dataset over (draw, *axes), for the first `draws` draws, from the datasets of each piece in their order."""
+    joined, first = [], 0
+    for parts in pieces:
+        piece = concat(parts, "draw").sortby("draw").drop_duplicates("draw").sel(draw=slice(0, draws - 1))
+        joined.append(piece.assign_coords(point=piece.point + first))
+        first += piece.sizes["point"]
+    flat = concat(joined, "point")
     expected = int(np.prod([len(values) for values in axes.values()]))
-    if flat.sizes["point"] != expected:
-        raise ValueError(f"{curve.id}: {flat.sizes['point']} of {expected} points are there")
+    if (flat.sizes["point"], flat.sizes["draw"]) != (expected, draws):
+        raise ValueError(f"{flat.sizes['point']} of {expected} points and {flat.sizes['draw']} of {draws} draws are there")
     variables = {}
     for name, variable in flat.data_vars.items():
         others = [dim for dim in variable.dims if dim not in ("draw", "point")]

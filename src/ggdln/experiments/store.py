@@ -17,93 +17,12 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from ggdln import __version__
 from ggdln.core.errors import FileError
 
 FORMAT = "ggdln 1"
 PACKAGES = ("numpy", "scipy", "xarray", "netCDF4")
 
-DESCRIPTIONS = {
-    # name: (long_name, symbol, equation)
-    "x": ("training inputs", "x", ""),
-    "y": ("training labels", "Y", ""),
-    "task": ("sub-task of each training sample", "p", ""),
-    "x_test": ("test inputs", "x_t", ""),
-    "y_test": ("test labels", "y(x_t)", ""),
-    "task_test": ("sub-task of each test sample", "p", ""),
-    "digit": ("digit shown by each training input", "", ""),
-    "digit_test": ("digit shown by each test input", "", ""),
-    "index": ("position of each training digit in the source", "", ""),
-    "index_test": ("position of each test digit in the source", "", ""),
-    "permutation": ("new order of the pixels", "", ""),
-    "permuted": ("training inputs with permuted pixels", "", ""),
-    "permuted_test": ("test inputs with permuted pixels", "", ""),
-    "cluster": ("cluster of each training input in each subset of dimensions", "n'", ""),
-    "cluster_test": ("cluster of each test input in each subset of dimensions", "n'", ""),
-    "theta": ("angle between an input and the reference input", "theta", ""),
-    "weights": ("gate weights or cluster centres", "V", "g_m(x) = Theta(V_m.x / sqrt(N0) - b), or centres c_m"),
-    "permitted": ("gates that each sub-task permits", "", "g^p(x) = permitted_p g(x)"),
-    "gate_count": ("number of gates", "M", ""),
-    "b": ("threshold of the gates", "b", ""),
-    "stiffness": ("stiffness of soft k-means", "beta", "g_m(x) ~ exp(-beta |x - c_m|^2 / N0)"),
-    "fit_iterations": ("iterations of soft k-means", "", ""),
-    "fit_shift": ("last relative move of a cluster centre", "", ""),
-    "fit_converged": ("soft k-means met its tolerance", "", ""),
-    "fit_moved_clusters": ("empty clusters that were moved", "", ""),
-    "training_error": ("training error", "epsilon_t", "mean over training inputs of (<f(x)> - Y)^2"),
-    "bias": ("bias", "bias", "mean over test inputs of (<f(x)> - y(x))^2"),
-    "variance": ("variance", "variance", "mean over test inputs of <df(x)^2>"),
-    "generalization_error": ("generalization error", "epsilon_g", "bias + variance"),
-    "error_rate": ("error rate", "", "mean over test inputs of 1/2 erfc(y <f> / sqrt(2 <df^2>))"),
-    "rank": ("rank of the kernel matrix", "", "rank K_GP"),
-    "dead": ("training inputs without an active gate", "", "g(x) = 0"),
-    "kernel_profile": ("normalized GP kernel", "K_L(theta)", "cos(g(x(0)), g(x(theta)))^L cos(x(0), x(theta))"),
-    "hamiltonian": ("effective Hamiltonian at the saddle point, measured from the prior", "H_L", ""),
-    "residual": ("residual of the saddle-point equation relative to its terms", "", ""),
-    "evaluations": ("factorizations of the kernel that the solve took", "", ""),
-    "order_parameter": ("order parameter of the first layer", "U_1", "U_1^mn = <sum_i a_mi a_ni> / N"),
-    "block_ratio": (
-        "amplitude of the first diagonal block of U_1 relative to the others",
-        "",
-        "mean |U_1| on the first block / mean |U_1| on the other diagonal blocks",
-    ),
-    "kernel_histogram": ("density of normalized kernel elements of equal digits", "", "density of K_L(x, y)"),
-    "flat_fraction": ("share of normalized kernel elements of equal digits up to 0.05", "", ""),
-    "kernel_element": ("normalized kernel element", "K_L(x, y)", "K~(x, y) / sqrt(K~(x, x) K~(y, y))"),
-    "task_correlation": (
-        "influence of the training data of one task on the predictions for another",
-        "C_pq",
-        "sum over test inputs of p and training inputs of q of |k~^T K~^-1|",
-    ),
-    "correlation_ratio": ("ratio of diagonal to off-diagonal task correlations", "", "mean C_pp / mean C_pq"),
-    "kernel_picture": ("renormalized kernel, averaged over squares of samples", "K~", ""),
-    "kernel_ratio": ("ratio of same-task to cross-task kernel amplitudes", "", "mean |K~_pp| / mean |K~_pq|"),
-    "prediction": ("predictions of trained networks at the test inputs", "f(x_t)", ""),
-    "train_mse": ("training error of each network", "", "mean over training inputs of (f(x) - Y)^2"),
-    "steps": ("steps of the integrator", "", ""),
-    "status": ("how each run ended: 0 converged, 1 at its floor, 2 diverged, 3 unfinished", "", ""),
-    "U": ("readout statistics of each network", "U", "sum_i a_mi a_ni / N"),
-    "runs_used": ("runs or chains in the averages", "", ""),
-    "runs_failed": ("runs or chains left out because they diverged or didn't finish", "", ""),
-    "runs_at_floor": ("runs that can't reach the stop rule and end at their least training error", "", ""),
-    "largest_rhat": ("largest R-hat of test predictions and of tr U", "", ""),
-    "least_ess": ("smallest effective sample size of test predictions and of tr U", "", ""),
-    "mixed": ("chains have mixed: R-hat at most 1.05 and effective sample size at least 100", "", ""),
-    "bias_error": ("standard error of the bias over runs", "", ""),
-    "variance_error": ("standard error of the variance over runs", "", ""),
-    "generalization_error_error": ("standard error of the generalization error over runs", "", ""),
-    "error_rate_error": ("standard error of the error rate over runs", "", ""),
-    "run": ("number of the run", "", ""),
-    "draw": ("independent draw of data and gates", "", ""),
-    "point": ("index of the sweep point", "", ""),
-    "M": ("number of gates", "M", ""),
-    "L": ("depth", "L", ""),
-    "N": ("width of the hidden layers", "N", ""),
-    "sigma": ("standard deviation of the weight prior", "sigma", ""),
-}
-
-
-LITTLE = 2**20
+FULL_DISK_BYTES = 2**20
 """Free bytes below which a disk counts as full."""
 
 
@@ -120,7 +39,7 @@ def write(content, path, *, provenance):
             xr.Dataset(attrs=_attributes(provenance)).to_netcdf(temporary, mode=mode)
             mode = "a"
         for name, dataset in groups.items():
-            dataset = _described(dataset)
+            dataset = dataset.copy()
             dataset.attrs = {"content_sha256": digest(dataset)} | (_attributes(provenance) if name == "/" else {})
             encoding = {v: {"zlib": True, "complevel": 1} for v in dataset.variables if dataset[v].size > 1000}
             dataset.to_netcdf(temporary, mode=mode, group=name, encoding=encoding)
@@ -135,7 +54,7 @@ def write(content, path, *, provenance):
             os.unlink(temporary)
         # The NetCDF library doesn't say why it can't write.
         if isinstance(error, RuntimeError) and "HDF error" in str(error):
-            reason = "No space left on the disk" if free < LITTLE else "the disk can't be written"
+            reason = "No space left on the disk" if free < FULL_DISK_BYTES else "the disk can't be written"
             raise FileError(f"{path}: {reason}, {free} bytes are free ({error})") from error
         raise
 
@@ -199,8 +118,16 @@ def code_version(folder=None):
     try:
         commit = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
     except (OSError, subprocess.SubprocessError):
-        return __version__
-    return f"{__version__} {commit}"
+        return package_version()
+    return f"{package_version()} {commit}"
+
+
+def package_version():
+    """Version of this package, where it is installed."""
+    try:
+        return version("ggdln")
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def _attributes(provenance):
@@ -210,15 +137,6 @@ def _attributes(provenance):
             packages[name] = version(name)
     attributes = {"format": FORMAT, "code_version": code_version(), "packages": packages} | provenance
     return {k: v if isinstance(v, (str, int, float)) else json.dumps(v, sort_keys=True) for k, v in attributes.items()}
-
-
-def _described(dataset):
-    dataset = dataset.copy()
-    for name in dataset.variables:
-        if name in DESCRIPTIONS:
-            described = zip(("long_name", "symbol", "equation"), DESCRIPTIONS[name], strict=True)
-            dataset[name].attrs.update({key: text for key, text in described if text})
-    return dataset
 
 
 def _umask():

@@ -68,7 +68,7 @@ class FittedGates:
         x = np.asarray(x, dtype=np.float64)
         features = next((self.arrays[name].shape[1] for name, dims in self.kind.dims.items() if dims[1:] == ("feature",)), None)
         if x.ndim != 2 or features not in (None, x.shape[1]):
-            raise InputError(f"x: got shape {x.shape}, these gates take (P, {features})")
+            raise InputError(f"x: got shape {x.shape}, these gates take (P, {features or 'N0'})")
         return self.kind.values(x, subtask, **self.arrays)
 
 

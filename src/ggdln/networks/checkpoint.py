@@ -48,7 +48,7 @@ class Checkpoint:
         return state
 
     def _ignore(self, reason):
-        warnings.warn(f"checkpoint {self.path} {reason}; starting afresh", RuntimeWarning, stacklevel=4)
+        warnings.warn(f"checkpoint {self.path} {reason}; starting afresh", RuntimeWarning, stacklevel=6)
 
     def due(self):
         return self.path is not None and time.monotonic() - self.saved_at >= self.seconds

@@ -4,40 +4,43 @@ The largest eigenvalue of Theta grows during training when sigma is small, so it
 warm-started from the last estimate of its eigenvector. This is the reference that gradient flow is tested against.
 """
 
+from dataclasses import dataclass, replace
+
 import torch
+
+from ggdln.networks.objective import TrainingState, at_rest
 
 START_ITERATIONS, TRACK_EVERY = 30, 5
 
 
+@dataclass(frozen=True, eq=False)
+class DescentState(TrainingState):
+    """Also the estimate of the largest eigenvalue (R,) of Theta and of its eigenvector (R, P)."""
+
+    vector: torch.Tensor
+    largest: torch.Tensor
+
+
+@dataclass(frozen=True)
 class Descent:
-    """Gradient descent of R runs at once. `step` is eta times the largest eigenvalue; 2 is the edge of stability.
+    """Gradient descent of R runs at once. `step` is eta times the largest eigenvalue; 2 is the edge of stability."""
 
-    network: has `linearize`. y: labels (P,). weights: (R, D). target: (R,) training error at which a run is done.
-    """
+    step: float
+    State = DescentState
 
-    state_names = ("weights", "target", "steps", "stuck", "vector", "largest")
+    def start(self, objective, position):
+        """The state of runs that begin at a position."""
+        vector = start_vector(len(position.weights), objective.y)
+        vector, largest = power_iteration(position.local, vector, START_ITERATIONS)
+        return DescentState(**at_rest(position.weights), vector=vector, largest=largest)
 
-    def __init__(self, network, y, weights, target, *, step):
-        self.network, self.y, self.weights, self.target, self.step = network, y, weights, target, step
-        self.steps = torch.zeros(len(weights), dtype=torch.int64, device=weights.device)
-        self.stuck = torch.zeros_like(self.steps, dtype=torch.bool)
-        self.measure()
-        self.vector = start_vector(len(weights), y)
-        self.vector, self.largest = power_iteration(self.local, self.vector, START_ITERATIONS)
-
-    def measure(self):
-        """Recompute what follows from the weights."""
-        self.local = self.network.linearize(self.weights)
-        self.residual = self.local.f - self.y
-        self.mse = self.residual.square().mean(-1)
-
-    def advance(self):
+    def advance(self, objective, state, position):
         """One step of every run."""
-        if self.steps[0] % TRACK_EVERY == 0:
-            self.vector, self.largest = power_iteration(self.local, self.vector, 1)
-        self.weights = self.weights - (self.step / self.largest)[:, None] * self.local.vjp(self.residual)
-        self.steps += 1
-        self.measure()
+        if state.steps[0] % TRACK_EVERY == 0:
+            vector, largest = power_iteration(position.local, state.vector, 1)
+            state = replace(state, vector=vector, largest=largest)
+        rate = (self.step / state.largest)[:, None]
+        return replace(state, weights=state.weights - rate * position.local.vjp(position.residual), steps=state.steps + 1)
 
 
 def start_vector(runs, y):

@@ -1,12 +1,7 @@
 """Have the chains mixed? Rank-normalized split R-hat and bulk effective sample size, by ArviZ."""
 
-import warnings
-
 import numpy as np
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", FutureWarning)
-    import arviz
+from arviz_stats.base import array_stats
 
 
 def rhat_and_ess(values):
@@ -14,17 +9,18 @@ def rhat_and_ess(values):
 
     A constant has R-hat 1 and every draw counts. NaN where a chain has diverged, or where there are fewer than 4 draws.
     """
-    chains, draws = values.shape[:2]
-    flat = values.reshape(chains, draws, -1)
-    rhat, ess = np.full(flat.shape[2], np.nan), np.full(flat.shape[2], np.nan)
-    for k in range(flat.shape[2]):
-        series = np.asarray(flat[:, :, k], dtype=np.float64)
-        if draws < 4 or not np.isfinite(series).all():
-            continue
-        if np.ptp(series) == 0:
-            rhat[k], ess[k] = 1.0, chains * draws
-            continue
+    values = np.asarray(values, dtype=np.float64)
+    chains, draws, *shape = values.shape
+    rhat, ess = np.full(shape, np.nan), np.full(shape, np.nan)
+    if draws < 4:
+        return rhat, ess
+    finite = np.isfinite(values).all((0, 1))
+    constant = finite & (values == values[0, 0]).all((0, 1))
+    rhat[constant], ess[constant] = 1.0, chains * draws
+    varying = finite & ~constant
+    if varying.any():
+        series = values[:, :, varying]
         if chains > 1:
-            rhat[k] = arviz.rhat(series)
-        ess[k] = arviz.ess(series)
-    return rhat.reshape(values.shape[2:]), ess.reshape(values.shape[2:])
+            rhat[varying] = array_stats.rhat(series, chain_axis=0, draw_axis=1)
+        ess[varying] = array_stats.ess(series, chain_axis=0, draw_axis=1)
+    return rhat, ess

@@ -12,8 +12,11 @@ so a step needs one eigendecomposition (P, P) and a few applications of J and J^
 """
 
 import math
+from dataclasses import dataclass
 
 import torch
+
+from ggdln.networks.objective import TrainingState, at_rest
 
 GROW, SHRINK, SAFETY = 8.0, 0.1, 0.9
 HOPELESS = 1.0
@@ -21,44 +24,46 @@ HOPELESS = 1.0
 FIRST, LONGEST = 30.0, 1e12
 
 
+@dataclass(frozen=True, eq=False)
+class FlowState(TrainingState):
+    """Also the length (R,) of the next step, NaN before the first."""
+
+    length: torch.Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """Eigenvalues (R, P) and eigenvectors (R, P, P) of Theta at the start of a step, and the residual in them (R, P)."""
+
+    values: torch.Tensor
+    vectors: torch.Tensor
+    residual: torch.Tensor
+
+
+@dataclass(frozen=True)
 class Flow:
     """Gradient flow of R runs at once, each with its own step length.
 
-    network: has `linearize`. y: labels (P,). weights: (R, D). target: (R,) training error at which a run is done.
     accuracy: local error allowed per step, as a share of the norm of the residual or of the labels, whichever is less.
     """
 
-    def __init__(self, network, y, weights, target, *, accuracy):
-        self.network, self.y, self.weights, self.target, self.accuracy = network, y, weights, target, accuracy
-        self.length = torch.full_like(target, math.nan)
-        self.steps = torch.zeros(len(weights), dtype=torch.int64, device=weights.device)
-        self.stuck = torch.zeros_like(self.steps, dtype=torch.bool)
-        self.measure()
+    accuracy: float
+    State = FlowState
 
-    state_names = ("weights", "target", "length", "steps", "stuck")
+    def start(self, objective, position):
+        """The state of runs that begin at a position."""
+        return FlowState(**at_rest(position.weights), length=torch.full_like(position.mse, math.nan))
 
-    def measure(self):
-        """Recompute what follows from the weights."""
-        self.local = self.network.linearize(self.weights)
-        self.residual = self.local.f - self.y
-        self.mse = self.residual.square().mean(-1)
-
-    def advance(self):
+    def advance(self, objective, state, position):
         """One accepted step of every run."""
-        values, vectors = eigh(self.local.kernel())
-        values = values.clamp_min(0)
-        rotated = _times(vectors.mT, self.residual)
-        finish = _time_to(rotated, values, 0.998 * self.target)
-        if self.length.isnan().any():
-            first = _time_to_move(rotated, values, 0.3 * self.residual.norm(dim=-1))
-            first = torch.minimum(first, FIRST / values[:, -1])
-            self.length = torch.where(self.length.isnan(), first, self.length)
-        # a run that rests above its target would lengthen its steps for ever
-        length, weights = torch.minimum(self.length, LONGEST / values[:, -1]), self.weights
-        pending = torch.ones_like(self.stuck)
+        values, vectors = eigh(position.local.kernel())
+        spectrum = Spectrum(values.clamp_min(0), vectors, _times(vectors.mT, position.residual))
+        finish = _time_to(spectrum, 0.998 * objective.target)
+        length = self._length(state.length, spectrum, position)
+        weights, pending = state.weights, torch.ones_like(state.stuck)
         for _ in range(60):
             h = torch.minimum(length, finish)
-            trial, error = self._trial(values, vectors, rotated, h)
+            trial, error = self._trial(objective, position, spectrum, h)
             factor = (SAFETY * (self.accuracy / error.clamp_min(1e-30)) ** (1 / 3)).clamp(SHRINK, GROW)
             factor = torch.where(error.isfinite(), factor, torch.full_like(factor, SHRINK))
             accepted = pending & (error <= self.accuracy)
@@ -69,28 +74,35 @@ class Flow:
             pending &= ~accepted
             if not pending.any():
                 break
-        self.stuck |= pending
-        self.weights, self.length = weights, length
-        self.steps += 1
-        self.measure()
+        return FlowState(weights, state.steps + 1, state.stuck | pending, length)
 
-    def _trial(self, values, vectors, rotated, h):
+    def _length(self, length, spectrum, position):
+        """The step length (R,) to be tried first."""
+        largest = spectrum.values[:, -1]
+        if length.isnan().any():
+            first = _time_to_move(spectrum, 0.3 * position.residual.norm(dim=-1))
+            length = torch.where(length.isnan(), torch.minimum(first, FIRST / largest), length)
+        # a run that rests above its target would lengthen its steps for ever
+        return torch.minimum(length, LONGEST / largest)
+
+    def _trial(self, objective, position, spectrum, h):
         """Weights after a step of length h (R,) and the local error, as a share; None if hopeless."""
+        values, vectors, rotated = spectrum.values, spectrum.vectors, spectrum.residual
         h = h[:, None]
         z = -h * values
         phi1, phi2, phi3, phi4 = phi(z)
         decay = torch.exp(z / 2) * rotated
-        norm = torch.minimum(self.residual.norm(dim=-1), self.y.norm())
+        norm = torch.minimum(position.residual.norm(dim=-1), objective.y.norm())
 
         def pull(coefficients):
-            return self.local.vjp(_times(vectors, coefficients))
+            return position.local.vjp(_times(vectors, coefficients))
 
         def stage(point):
-            local = self.network.linearize(point)
-            gradient = local.vjp(local.f - self.y)
-            return gradient, _times(vectors.mT, self.local.jvp(gradient))
+            there = objective.at(point)
+            gradient = there.local.vjp(there.residual)
+            return gradient, _times(vectors.mT, position.local.jvp(gradient))
 
-        half = self.weights - pull(h / 2 * phi(z / 2)[0] * rotated)
+        half = position.weights - pull(h / 2 * phi(z / 2)[0] * rotated)
         gradient_a, seen = stage(half)
         drift_a = values * decay - seen
         correction = (2 * h * phi2 * drift_a).norm(dim=-1) / norm
@@ -98,12 +110,12 @@ class Flow:
             # the correction exceeds the residual itself: spare the second half of the work
             return None, torch.where(correction.isfinite(), correction.clamp_min(self.accuracy * 1.1), math.inf)
         linear = -h * phi1 * rotated - 2 * h**2 * phi2 * drift_a
-        full = self.weights + pull(linear + 2 * h * decay) - 2 * h * gradient_a
+        full = position.weights + pull(linear + 2 * h * decay) - 2 * h * gradient_a
         expected = rotated + values * linear + 2 * h * drift_a
         gradient_b, seen = stage(full)
         drift_b = values * expected - seen
         end = -h * phi1 * rotated - h**2 * ((4 * phi3 - 8 * phi4) * drift_a + (4 * phi4 - phi3) * drift_b)
-        end = self.weights + pull(end + h * (2 / 3 * decay + expected / 6))
+        end = position.weights + pull(end + h * (2 / 3 * decay + expected / 6))
         end -= h * (2 / 3 * gradient_a + gradient_b / 6)
         error = h * ((2 * phi2 - 8 * phi3) * drift_a + (4 * phi3 - phi2) * drift_b)
         return end, error.norm(dim=-1) / norm
@@ -138,19 +150,23 @@ def _times(matrix, vector):
     return (matrix @ vector[..., None])[..., 0]
 
 
-def _time_to(rotated, values, mse):
-    """When the residual of a constant kernel reaches mean square `mse` (R,): (R,), infinity if never."""
-    return _bisect(lambda t: -(rotated * torch.exp(-t[:, None] * values)).square().mean(-1), -mse, values)
+def _time_to(spectrum, mse):
+    """When the residual of a constant kernel reaches mean square `mse` (): (R,), infinity if never."""
+
+    def decayed(t):
+        return -(spectrum.residual * torch.exp(-t[:, None] * spectrum.values)).square().mean(-1)
+
+    return _bisect(decayed, -mse, spectrum.values)
 
 
-def _time_to_move(rotated, values, distance):
+def _time_to_move(spectrum, distance):
     """When the weights of a network with constant kernel have moved by `distance` (R,): (R,)."""
 
     def moved(t):
-        change = t[:, None] * phi(-t[:, None] * values)[0] * rotated
-        return (values * change.square()).sum(-1).sqrt()
+        change = t[:, None] * phi(-t[:, None] * spectrum.values)[0] * spectrum.residual
+        return (spectrum.values * change.square()).sum(-1).sqrt()
 
-    return _bisect(moved, distance, values)
+    return _bisect(moved, distance, spectrum.values)
 
 
 def _bisect(rising, level, values):

@@ -7,12 +7,17 @@ the prior, where those directions already are in equilibrium.
 """
 
 import math
+from dataclasses import dataclass
+from typing import ClassVar, Unpack
 
 import torch
 
 from ggdln.core import checks
+from ggdln.networks.data import Data
 from ggdln.networks.descent import power_iteration, start_vector
-from ggdln.networks.sampling import draw_chains
+from ggdln.networks.sampling import Chains
+from ggdln.networks.settings import NetworkShape, Sampling, group_of, network_of
+from ggdln.networks.state import State
 
 START_ITERATIONS, TRACK_EVERY = 30, 20
 
@@ -24,23 +29,12 @@ def langevin(
     x_test,
     gates_test,
     *,
-    width,
-    depth=1,
-    sigma=1.0,
     temperature,
-    chains=16,
-    draws=500,
-    warmup=2000,
-    thin=20,
-    step=0.2,
     seed,
-    first_chain=0,
-    device="auto",
-    dtype="float32",
-    memory_mb=4096,
-    checkpoint=None,
-    checkpoint_seconds=60.0,
-    progress=None,
+    step=0.2,
+    sampling=None,
+    runtime=None,
+    **network: Unpack[NetworkShape],
 ):
     """Langevin chains of gated networks, at any depth: `warmup` steps, then `draws` states, one every `thin` steps.
 
@@ -48,41 +42,51 @@ def langevin(
     value of the second half of it, since a step that follows the state would change the stationary distribution. The
     discrete step itself widens the stiffest direction by about a factor 1 / (1 - step / 2).
 
+    Arguments and result as for `sample_posterior`; the defaults of `sampling` are 16 chains, 500 draws, warmup 2000, thin 20.
     A chain whose weights overflow has status diverged, and its draws are NaN from there on.
     """
-    step = checks.number("step", step, 0, exclusive=True)
-    warmup = checks.integer("warmup", warmup, 1)
-    return draw_chains(
-        "langevin", Langevin, x, gates, y, x_test, gates_test, width=width, depth=depth, sigma=sigma,
-        temperature=temperature, chains=chains, draws=draws, warmup=warmup, thin=thin, seed=seed,
-        first_chain=first_chain, device=device, dtype=dtype, memory_mb=memory_mb, checkpoint=checkpoint,
-        checkpoint_seconds=checkpoint_seconds, progress=progress, options=dict(step=step),
-    )  # fmt: skip
+    data = Data.checked(x, gates, y, x_test, gates_test)
+    network = network_of(langevin, network)
+    sampling = group_of("sampling", sampling).filled(Langevin.defaults)
+    sampler = Langevin(checks.number("step", step, 0, exclusive=True), checks.integer("warmup", sampling.warmup, 1))
+    return Chains("langevin", sampler, data, network, temperature, seed, sampling, runtime).draw()
 
 
+@dataclass(frozen=True, eq=False)
+class LangevinState(State):
+    """Also the estimate of the largest eigenvalue (R,) of Theta and of its eigenvector (R, P)."""
+
+    vector: torch.Tensor
+    largest: torch.Tensor
+
+
+@dataclass(frozen=True)
 class Langevin:
-    """The state of R chains."""
+    """The sampler: eps times the largest eigenvalue, and the steps during which that eigenvalue is followed."""
 
-    state_names = ("weights", "vector", "largest", "count")
+    step: float
+    warmup: int
+    State = LangevinState
+    defaults: ClassVar = Sampling(chains=16, draws=500, warmup=2000, thin=20)
+    dtype: ClassVar = "float32"
 
-    def __init__(self, network, y, weights, streams, sigma, temperature, *, step):
-        self.network, self.y, self.weights, self.streams = network, y, weights, streams
-        self.temperature, self.decay, self.step = temperature, temperature / sigma**2, step
-        self.count = torch.zeros((), dtype=torch.int64)
-        local = network.linearize(weights)
-        self.vector, self.largest = power_iteration(local, start_vector(len(weights), y), START_ITERATIONS)
+    def start(self, posterior, weights):
+        """The state of chains that begin at weights (R, D)."""
+        vector = start_vector(len(weights), posterior.y)
+        return LangevinState(weights, *power_iteration(posterior.network.linearize(weights), vector, START_ITERATIONS))
 
-    def sweep(self, warmed):
-        """One step."""
-        local = self.network.linearize(self.weights)
-        if warmed < 1 and self.count % TRACK_EVERY == 0:
-            self.vector, current = power_iteration(local, self.vector, 1)
-            self.largest = current if warmed < 0.5 else torch.maximum(self.largest, current)
-        epsilon = (self.step / (self.largest + self.decay))[:, None]
-        noise = torch.sqrt(2 * self.temperature * epsilon) * self.streams.normal(self.network.size)
-        gradient = local.vjp(local.f - self.y)
-        self.weights = self.weights * (1 - epsilon * self.decay) - epsilon * gradient + noise
+    def advance(self, posterior, state, streams, sweep):
+        """One step, after `sweep` earlier ones."""
+        network, temperature, decay = posterior.network, posterior.temperature, posterior.temperature / posterior.sigma**2
+        vector, largest = state.vector, state.largest
+        local = network.linearize(state.weights)
+        if sweep < self.warmup and sweep % TRACK_EVERY == 0:
+            vector, current = power_iteration(local, vector, 1)
+            largest = current if sweep < self.warmup / 2 else torch.maximum(largest, current)
+        epsilon = (self.step / (largest + decay))[:, None]
+        noise = torch.sqrt(2 * temperature * epsilon) * streams.normal(network.size)
+        gradient = local.vjp(local.f - posterior.y)
+        weights = state.weights * (1 - epsilon * decay) - epsilon * gradient + noise
         # overflow to NaN at once, so that a chain that has diverged cannot look finite later
-        norm = self.weights.abs().amax(1, keepdim=True)
-        self.weights = torch.where(norm < 1e6, self.weights, math.nan)
-        self.count += 1
+        norm = weights.abs().amax(1, keepdim=True)
+        return LangevinState(torch.where(norm < 1e6, weights, math.nan), vector, largest)

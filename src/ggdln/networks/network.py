@@ -7,17 +7,30 @@ ones.
 """
 
 import math
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import torch
 
+from ggdln.networks.data import training_floor
 
+
+@dataclass(frozen=True, eq=False)
 class DirectInputs:
-    """First-layer weights W_1 (N, N0) as they are: h_1 = x W_1^T / sqrt(N0)."""
+    """First-layer weights W_1 (N, N0) as they are, on inputs x (P, N0) already divided by sqrt(N0): h_1 = x W_1^T."""
 
-    def __init__(self, x, width):
-        self.x = x
-        self.shape = (width, x.shape[1])
+    x: torch.Tensor
+    width: int
+
+    @property
+    def shape(self):
+        return self.width, self.x.shape[1]
+
+    @cached_property
+    def gram(self):
+        """X = x.x'/N0 between the inputs: (P, P)."""
+        return self.x @ self.x.mT
 
     def forward(self, layer):
         return self.x @ layer.mT
@@ -28,17 +41,21 @@ class DirectInputs:
         return cotangent.mT @ self.x
 
 
+@dataclass(frozen=True, eq=False)
 class DualInputs:
-    """First-layer weights as W_1 = W_1(0) + C^T x / sqrt(N0), with C (P, N) in their place.
+    """First-layer weights as W_1 = W_1(0) + C^T x / sqrt(N0), with C (P, N) in their place; `start` is h_1(0) (R, P, N).
 
     Gradient descent moves W_1 in the span of the training inputs only. In these coordinates h_1 = h_1(0) + X C with
     X = x.x'/N0, and the gradient by W_1 needs no matrix product: C changes by u o b. The tangent map followed by its
     transpose is the same as before, so an integrator written with `jvp` and `vjp` runs unchanged, on fewer products.
     """
 
-    def __init__(self, gram, start):
-        self.gram, self.start = gram, start
-        self.shape = tuple(start.shape[1:])
+    gram: torch.Tensor
+    start: torch.Tensor
+
+    @property
+    def shape(self):
+        return tuple(self.start.shape[1:])
 
     def forward(self, layer):
         return self.start + self.gram @ layer
@@ -50,13 +67,12 @@ class DualInputs:
         return cotangent
 
 
-class Network:
-    """What the two architectures share: inputs, and weights in flat rows."""
+@dataclass(frozen=True, eq=False)
+class _Network:
+    """What the two architectures share: inputs, and weights in flat rows whose last layer is the readout."""
 
-    def __init__(self, x, *, width, device, dtype):
-        self.width, self.device, self.dtype = width, device, dtype
-        self.x = torch.tensor(x / math.sqrt(x.shape[1]), device=device, dtype=dtype)
-        self.inputs = DirectInputs(self.x, width)
+    inputs: DirectInputs | DualInputs
+    width: int
 
     @property
     def sizes(self):
@@ -66,11 +82,6 @@ class Network:
     def size(self):
         return sum(self.sizes)
 
-    @cached_property
-    def gram(self):
-        """x.x'/N0 between the inputs: (P, P)."""
-        return self.x @ self.x.mT
-
     def layers(self, weights):
         """Views of flat weights (R, D), one (R, rows, columns) per layer."""
         parts = torch.split(weights, self.sizes, dim=-1)
@@ -79,28 +90,36 @@ class Network:
     @property
     def dual_pays(self):
         """Whether products with X (P, P) cost less than the two or more with x (P, N0) that they replace."""
-        return self.x.shape[0] < 1.8 * self.x.shape[1]
+        return self.inputs.x.shape[0] < 1.8 * self.inputs.x.shape[1]
 
     def dual(self, weights):
         """This network in dual coordinates around `weights` (R, D), and the coordinates of `weights` there."""
-        network = object.__new__(type(self))
-        network.__dict__.update(self.__dict__)
         first = self.layers(weights)[0]
-        network.gram = self.gram
-        network.inputs = DualInputs(self.gram, self.inputs.forward(first))
+        network = replace(self, inputs=DualInputs(self.inputs.gram, self.inputs.forward(first)))
         zeros = weights.new_zeros(len(weights), network.sizes[0])
         return network, torch.cat([zeros, weights[:, self.sizes[0] :]], dim=1)
 
     def direct(self, coordinates, start):
         """Weights (R, D) from dual coordinates and the weights `start` (R, D) that they were centred on."""
-        size = len(self.x) * self.width
-        first = coordinates[:, :size].unflatten(-1, (len(self.x), self.width)).mT @ self.x
+        x = self.inputs.x
+        size = len(x) * self.width
+        first = coordinates[:, :size].unflatten(-1, (len(x), self.width)).mT @ x
         first = self.layers(start)[0] + first
         return torch.cat([first.flatten(1), coordinates[:, size:]], dim=1)
 
+    def readout_statistics(self, weights):
+        """U[m, n] = sum_i a_{m,i} a_{n,i} / N: (R, M, M), with M = 1 in a network without gates."""
+        readout = self.layers(weights)[-1]
+        return readout @ readout.mT / self.width
 
-class GatedNetwork(Network):
-    """Gated deep linear network of width N and depth L on inputs x (P, N0) with gates g (P, M).
+
+def _direct_inputs(x, network, place):
+    return DirectInputs(place.tensor(x / math.sqrt(x.shape[1])), network.width)
+
+
+@dataclass(frozen=True, eq=False)
+class GatedNetwork(_Network):
+    """Gated deep linear network of width N and depth L on inputs x (P, N0) with gates (P, M), kept as g / sqrt(N M).
 
         h_1 = W_1 x / sqrt(N0),   h_l = sum_m W_l^m g_m h_{l-1} / sqrt(N M),
         f = sum_{m,i} a_{m,i} g_m h_{L,i} / sqrt(N M).
@@ -108,10 +127,25 @@ class GatedNetwork(Network):
     Weights in flat order: W_1 (N, N0), W_2 .. W_L (N, M N) with column m N + j, a (M, N).
     """
 
-    def __init__(self, x, gates, *, width, depth, device, dtype):
-        super().__init__(x, width=width, device=device, dtype=dtype)
-        self.depth, self.gate_count = depth, gates.shape[1]
-        self.g = torch.tensor(gates / math.sqrt(width * self.gate_count), device=device, dtype=dtype)
+    g: torch.Tensor
+    depth: int
+    parameters: ClassVar = ("width", "depth", "sigma")
+    accuracy: ClassVar = 0.05
+
+    @classmethod
+    def of(cls, x, gates, network, place):
+        """From arrays x (P, N0) and gates (P, M)."""
+        gates = place.tensor(gates / math.sqrt(network.width * gates.shape[1]))
+        return cls(_direct_inputs(x, network, place), network.width, gates, network.depth)
+
+    @staticmethod
+    def floor(data, network):
+        """The least training error that any weights can reach."""
+        return training_floor(data.x, data.gates, data.y, network.depth)
+
+    @property
+    def gate_count(self):
+        return self.g.shape[1]
 
     @property
     def shapes(self):
@@ -122,12 +156,6 @@ class GatedNetwork(Network):
     def gate_gram(self):
         """g.g'/(N M) between the inputs: (P, P)."""
         return self.g @ self.g.mT
-
-    def floats_per_run(self):
-        """A rough count of the numbers that one run keeps in memory while it is trained by gradient flow."""
-        points = len(self.x)
-        activations = points * self.width * (8 + 3 * (self.depth - 1) * self.gate_count)
-        return 6 * self.size + activations + 5 * points**2
 
     def gated(self, h):
         """g (x) h / sqrt(N M): (R, P, M N)."""
@@ -147,11 +175,6 @@ class GatedNetwork(Network):
 
     def linearize(self, weights):
         return GatedLinearization(self, self.layers(weights))
-
-    def readout_statistics(self, weights):
-        """U[m, n] = sum_i a_{m,i} a_{n,i} / N: (R, M, M)."""
-        readout = self.layers(weights)[-1]
-        return readout @ readout.mT / self.width
 
 
 class GatedLinearization:
@@ -189,23 +212,35 @@ class GatedLinearization:
     def kernel(self):
         """Theta = J J^T: (R, P, P)."""
         gates = self.network.gate_gram
-        result = (self.b[0] @ self.b[0].mT).mul_(self.network.gram)
+        result = (self.b[0] @ self.b[0].mT).mul_(self.network.inputs.gram)
         for h, b in zip(self.h, self.b[1:], strict=False):
             result += (h @ h.mT).mul_(gates).mul_(b @ b.mT)
         return result.add_((self.h[-1] @ self.h[-1].mT).mul_(gates))
 
 
-class ReluNetwork(Network):
-    """ReLU network with one hidden layer: f = a . relu(W x / sqrt(N0)) / sqrt(N). Weights: W (N, N0), a (1, N)."""
+@dataclass(frozen=True, eq=False)
+class ReluNetwork(_Network):
+    """ReLU network with one hidden layer: f = a . relu(W x / sqrt(N0)) / sqrt(N). Weights: W (N, N0), a (1, N).
+
+    Its kinks lower the order of the integrator, hence the smaller `accuracy`.
+    """
+
+    parameters: ClassVar = ("width", "sigma")
+    accuracy: ClassVar = 0.03
+
+    @classmethod
+    def of(cls, x, gates, network, place):
+        """From an array x (P, N0); there are no gates."""
+        return cls(_direct_inputs(x, network, place), network.width)
+
+    @staticmethod
+    def floor(data, network):
+        """No floor is known."""
+        return 0.0
 
     @property
     def shapes(self):
         return [self.inputs.shape, (1, self.width)]
-
-    def floats_per_run(self):
-        """As for the gated network."""
-        points = len(self.x)
-        return 6 * self.size + 8 * points * self.width + 5 * points**2
 
     def predict(self, weights):
         """f (R, P)."""
@@ -214,11 +249,6 @@ class ReluNetwork(Network):
 
     def linearize(self, weights):
         return ReluLinearization(self, *self.layers(weights))
-
-    def readout_statistics(self, weights):
-        """sum_i a_i^2 / N: (R, 1, 1)."""
-        readout = self.layers(weights)[-1]
-        return readout @ readout.mT / self.width
 
 
 class ReluLinearization:
@@ -245,4 +275,4 @@ class ReluLinearization:
 
     def kernel(self):
         """Theta = J J^T: (R, P, P)."""
-        return (self.b @ self.b.mT).mul_(self.network.gram).add_(self.phi @ self.phi.mT)
+        return (self.b @ self.b.mT).mul_(self.network.inputs.gram).add_(self.phi @ self.phi.mT)

@@ -5,296 +5,228 @@ time, so run k has the same bits however a set of runs is split into calls; on C
 budget and equal up to rounding.
 """
 
+from dataclasses import dataclass, replace
+from typing import Unpack
+
 import numpy as np
 import torch
 import xarray as xr
 
 from ggdln.core import checks, seeds
 from ggdln.networks.checkpoint import Checkpoint
+from ggdln.networks.data import Data
 from ggdln.networks.descent import Descent
-from ggdln.networks.device import choose_device, choose_dtype, group_size, to_numpy
+from ggdln.networks.device import Place, group_size, to_numpy
 from ggdln.networks.flow import Flow
 from ggdln.networks.network import GatedNetwork, ReluNetwork
+from ggdln.networks.objective import Objective, Position, TrainingState
 from ggdln.networks.progress import Progress
+from ggdln.networks.settings import Network, NetworkShape, floats_per_run, group_of, network_of
 from ggdln.networks.status import CONVERGED, DIVERGED, FLOOR, STATUS, UNFINISHED
-from ggdln.core.errors import InputError
-from ggdln.theory.kernels import gp_kernel
 
 EXPLODED = 1e6
 
 
 def train_ensemble(
-    x,
-    gates,
-    y,
-    x_test,
-    gates_test,
-    *,
-    width,
-    depth=1,
-    sigma=1.0,
-    runs,
-    seed,
-    method="flow",
-    tolerance=1e-3,
-    first_run=0,
-    step=1.0,
-    accuracy=0.05,
-    max_steps=None,
-    device="auto",
-    dtype="float32",
-    memory_mb=4096,
-    checkpoint=None,
-    checkpoint_seconds=60.0,
-    progress=None,
+    x, gates, y, x_test, gates_test, *, runs, seed, training=None, runtime=None, **network: Unpack[NetworkShape]
 ):
     """Gated networks trained from `runs` initial weights of std sigma, numbered first_run, first_run + 1, ...
 
     x (P, N0), gates (P, M), y (P,); x_test (P_t, N0), gates_test (P_t, M). The loss is 1/2 sum (f - y)^2 without
     regularization; a run stops when its mean squared training error is at most `tolerance`.
 
-    method "flow" integrates gradient flow with local error `accuracy` (a share of the norm of the residual or of the
-    labels); "gd" is gradient descent with learning rate step / (largest tangent eigenvalue). Both work at any depth.
+    network: width, depth=1 and sigma=1.0, as keywords. training: a `Training`, how they are integrated and when they stop.
+    runtime: a `Runtime`, where they run.
 
     Returns a Dataset with prediction(run, test), train_mse(run), steps(run), U(run, m, n) = sum_i a_{m,i} a_{n,i} / N
     and status(run):
 
     - converged: training error at most `tolerance`;
-    - floor: no weights can get below `tolerance` because some labels lie outside the span of the features (inputs
-    without an
+    - floor: no weights can get below `tolerance` because some labels lie outside the span of the features (inputs without an
       active gate, more data than the capacity). The attribute `floor` is the least training error of a linear readout
       of those features, and the run stops at floor + tolerance;
     - diverged: the error exploded or the integration broke down; its predictions are NaN;
     - unfinished: `max_steps` were not enough; its predictions are those of the last step.
 
-    The attribute `failed` counts the last two, `dead_inputs` the training inputs without an active gate. With
-    `checkpoint` the state is saved to that file every `checkpoint_seconds` and a restarted call gives the same bits.
+    The attribute `failed` counts the last two, `dead_inputs` the training inputs without an active gate.
     """
-    x, gates, y = checks.training_set(x, gates, y)
-    x_test, gates_test = _test_set(x, gates, x_test, gates_test)
-    width, depth = checks.integer("width", width, 1), checks.integer("depth", depth, 1)
-    floor = training_floor(x, gates, y, depth)
-    options = dict(width=width, depth=depth)
-
-    def build(inputs, active, placement):
-        return GatedNetwork(inputs, active, **options, **placement)
-
-    dataset = _train(
-        "train_ensemble", build, (x, gates), (x_test, gates_test), y, floor=floor, options=options, sigma=sigma,
-        runs=runs, seed=seed, method=method, tolerance=tolerance, first_run=first_run, step=step, accuracy=accuracy,
-        max_steps=max_steps, device=device, dtype=dtype, memory_mb=memory_mb, checkpoint=checkpoint,
-        checkpoint_seconds=checkpoint_seconds, progress=progress,
-    )  # fmt: skip
-    return dataset.assign_attrs(floor=floor, dead_inputs=int((gates == 0).all(1).sum()))
+    data = Data.checked(x, gates, y, x_test, gates_test)
+    network = network_of(train_ensemble, network)
+    ensemble = _Ensemble("train_ensemble", GatedNetwork, data, network, runs, seed, training, runtime)
+    return ensemble.train().assign_attrs(floor=ensemble.floor, dead_inputs=int((data.gates == 0).all(1).sum()))
 
 
-def train_relu(
-    x,
-    y,
-    x_test,
-    *,
-    width,
-    sigma=1.0,
-    runs,
-    seed,
-    method="flow",
-    tolerance=1e-3,
-    first_run=0,
-    step=1.0,
-    accuracy=0.03,
-    max_steps=None,
-    device="auto",
-    dtype="float32",
-    memory_mb=4096,
-    checkpoint=None,
-    checkpoint_seconds=60.0,
-    progress=None,
-):
+def train_relu(x, y, x_test, *, width, sigma=1.0, runs, seed, training=None, runtime=None):
     """Fully trained ReLU networks f = a . relu(W x / sqrt(N0)) / sqrt(N): a baseline with the same prior and stop rule.
 
     Arguments and result as for `train_ensemble`, without gates; U(run, 1, 1) is a.a/N. No floor is known for them.
-    The kinks of the ReLU lower the order of the integrator, hence the smaller default of `accuracy`.
     """
-    x, y = checks.array("x", x, 2), checks.array("y", y, 1)
-    checks.training_set(x, np.ones((len(x), 1)), y)
-    x_test = checks.array("x_test", x_test, 2)
-    x_test, _ = _test_set(x, np.ones((len(x), 1)), x_test, np.ones((len(x_test), 1)))
-    options = dict(width=checks.integer("width", width, 1))
-
-    def build(inputs, placement):
-        return ReluNetwork(inputs, **options, **placement)
-
-    return _train(
-        "train_relu", build, (x,), (x_test,), y, floor=0.0, options=options, sigma=sigma, runs=runs, seed=seed,
-        method=method, tolerance=tolerance, first_run=first_run, step=step, accuracy=accuracy, max_steps=max_steps,
-        device=device, dtype=dtype, memory_mb=memory_mb, checkpoint=checkpoint, checkpoint_seconds=checkpoint_seconds,
-        progress=progress,
-    )  # fmt: skip
+    data = Data.without_gates(x, y, x_test)
+    network = Network(width, sigma=sigma)
+    return _Ensemble("train_relu", ReluNetwork, data, network, runs, seed, training, runtime).train()
 
 
-def training_floor(x, gates, y, depth):
-    """The least mean squared training error of a gated network: the part of y outside its feature space.
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """Runs that are trained together: their numbers within the call, initial weights (R, D), and where they are."""
 
-    The features are the products of `depth` gates with the inputs, whose Gram matrix is the GP kernel up to a factor.
-    A network narrower than min(M, N0) may not get that far.
-    """
-    # without unit diagonals, an input with small gates would look like one without any
-    kernel = gp_kernel(x, gates, depth=depth)
-    scale = np.sqrt(np.diagonal(kernel))
-    live = scale > 0
-    kernel = kernel[np.ix_(live, live)] / np.outer(scale[live], scale[live])
-    outside = np.sum(y[~live] ** 2)
-    if live.any():
-        values, vectors = np.linalg.eigh(kernel)
-        null = values <= values[-1] * len(values) * np.finfo(float).eps
-        if null.any():
-            # orthogonality is to the columns of the scaled kernel, so undo the scale: null space of K is scale^-1 v
-            basis, _ = np.linalg.qr(vectors[:, null] / scale[live][:, None])
-            outside += np.sum((basis.T @ y[live]) ** 2)
-    return float(outside / len(y))
+    members: np.ndarray
+    initial: torch.Tensor
+    objective: Objective
+    state: TrainingState
+    position: Position
 
 
-def _test_set(x, gates, x_test, gates_test):
-    x_test, gates_test = checks.inputs(x_test, gates_test, prefix="test ")
-    for name, test, train in (("x_test", x_test, x), ("gates_test", gates_test, gates)):
-        if test.shape[1] != train.shape[1]:
-            raise InputError(f"{name}: {test.shape[1]} columns, but training has {train.shape[1]}")
-    return x_test, gates_test
+class _Ensemble:
+    """Networks of one architecture, trained group after group. Runs that are done are collected in `results`."""
 
+    def __init__(self, label, architecture, data, network, runs, seed, training, runtime):
+        training, runtime = group_of("training", training), group_of("runtime", runtime)
+        self.label, self.seed, self.runs = label, int(seed), checks.integer("runs", runs, 1)
+        self.shape, self.first_run = network, training.first_run
+        self.place = Place.of(runtime, "float32")
+        self.network = architecture.of(data.x, data.gates, network, self.place)
+        self.test_network = architecture.of(data.x_test, data.gates_test, network, self.place)
+        self.y = self.place.tensor(data.y)
+        self.floor = architecture.floor(data, network)
+        self.stop = _Stop.at(self.floor, data.y, training)
+        accuracy = architecture.accuracy if training.accuracy is None else training.accuracy
+        self.integrator = {"flow": Flow(accuracy), "descent": Descent(training.step)}[training.integrator]
+        self.group = group_size(self.place, floats_per_run(*data.sizes, network), runtime.memory_mb)
 
-def _train(
-    label, build, train, test, y, *, floor, options, sigma, runs, seed, method, tolerance, first_run, step, accuracy,
-    max_steps, device, dtype, memory_mb, checkpoint, checkpoint_seconds, progress,
-):  # fmt: skip
-    """Train group after group; collect the runs that are done; keep a checkpoint between steps."""
-    sigma = checks.number("sigma", sigma, 0, exclusive=True)
-    tolerance = checks.number("tolerance", tolerance, 0, exclusive=True)
-    step = checks.number("step", step, 0, exclusive=True)
-    accuracy = checks.number("accuracy", accuracy, 0, exclusive=True)
-    memory_mb = checks.number("memory_mb", memory_mb, 0, exclusive=True)
-    runs, first_run, seed = checks.integer("runs", runs, 1), checks.integer("first_run", first_run, 0), int(seed)
-    if method not in ("flow", "gd"):
-        raise InputError(f"method: expected 'flow' or 'gd', got {method!r}")
-    if max_steps is None:
-        max_steps = 300 if method == "flow" else 200_000
-    max_steps = checks.integer("max_steps", max_steps, 1)
-    device, dtype = choose_device(device), choose_dtype(dtype)
-    placement = dict(device=device, dtype=dtype)
-    network, test_network = build(*train, placement), build(*test, placement)
-    labels = torch.tensor(y, **placement)
-    group = group_size(device, dtype, network.floats_per_run(), memory_mb)
-    # where the floor is the tolerance itself, only infinite time would do
-    target = tolerance if floor < 0.999 * tolerance else floor + tolerance
-    exploded = EXPLODED * max(np.mean(y**2), tolerance)
+        shape = {name: getattr(network, name) for name in architecture.parameters}
+        self.attributes = dict(method=training.integrator, **shape, tolerance=training.tolerance, seed=self.seed)
+        control = dict(step=training.step, accuracy=accuracy, max_steps=training.step_limit)
+        extent = dict(label=label, runs=self.runs, first_run=self.first_run, group=self.group)
+        arguments = data._asdict() | self.attributes | control | extent | self.place.names
+        self.store = Checkpoint(runtime.checkpoint, arguments, seconds=runtime.checkpoint_seconds)
+        side = data.sizes[2]
+        self.results = dict(
+            prediction=np.full((self.runs, len(data.x_test)), np.nan),
+            U=np.full((self.runs, side, side), np.nan),
+            train_mse=np.full(self.runs, np.nan),
+            steps=np.zeros(self.runs, dtype=np.int64),
+            status=np.full(self.runs, -1, dtype=np.int8),
+        )
+        self.progress = runtime.progress
 
-    settings = dict(method=method, **options, sigma=sigma, tolerance=tolerance, seed=seed)
-    data = dict(y=y) | {f"train {i}": v for i, v in enumerate(train)} | {f"test {i}": v for i, v in enumerate(test)}
-    control = dict(step=step, accuracy=accuracy, max_steps=max_steps, device=device.type, dtype=str(dtype))
-    extent = dict(label=label, runs=runs, first_run=first_run, group=group)
-    store = Checkpoint(checkpoint, data | settings | control | extent, seconds=checkpoint_seconds)
-    side = network.shapes[-1][0]
-    results = dict(
-        prediction=np.full((runs, len(test[0])), np.nan),
-        U=np.full((runs, side, side), np.nan),
-        train_mse=np.full(runs, np.nan),
-        steps=np.zeros(runs, dtype=np.int64),
-        status=np.full(runs, -1, dtype=np.int8),
-    )
-    saved = store.load()
-    if saved is not None:
-        results = {name: saved[name] for name in results}
-    report = Progress(label, "runs", runs, progress, done=int((results["status"] >= 0).sum()))
+    def train(self):
+        """The Dataset of all runs."""
+        group = self.resume()
+        report = Progress(self.label, "runs", self.runs, self.progress, done=self.done)
+        while group := group or self.next_group():
+            status = self.stop.judge(group)
+            if (status >= 0).any():
+                self.collect(group, status)
+                report.update(self.done)
+                group = self.without(group, torch.tensor(status >= 0, device=self.place.device))
+            if group is not None:
+                group = self.advanced(group)
+                if self.store.due():
+                    self.store.save(self.results | group.state.arrays() | dict(members=group.members))
+        self.store.save(self.results | dict(members=np.zeros(0, dtype=np.int64)))
+        return self.dataset()
 
-    def begin(members, state=None):
-        """The integrator of some runs, at their start or at a saved state."""
-        start = [_initial(label, seed, first_run + k, network.size, sigma) for k in members]
-        start = torch.stack(start).to(**placement)
-        view, weights = network.dual(start) if network.dual_pays else (network, start)
-        make = Flow if method == "flow" else Descent
-        extra = dict(accuracy=accuracy) if method == "flow" else dict(step=step)
-        if state is None:
-            return make(view, labels, weights, torch.full((len(members),), target, **placement), **extra), start
-        integrator = make.__new__(make)
-        integrator.network, integrator.y = view, labels
-        integrator.__dict__.update(extra)
-        for name in make.state_names:
-            value = torch.tensor(state[name], device=device)
-            setattr(integrator, name, value.to(dtype) if value.is_floating_point() else value)
-        integrator.measure()
-        return integrator, start
+    @property
+    def done(self):
+        """Number of runs that have ended."""
+        return int((self.results["status"] >= 0).sum())
 
-    def finish(integrator, start, members, ended, status):
-        """Store the results of the runs that ended."""
-        weights = integrator.weights[ended]
-        if network.dual_pays:
-            weights = network.direct(weights, start[ended])
-        rows = np.asarray(members)[ended.cpu().numpy()]
-        results["prediction"][rows] = to_numpy(test_network.predict(weights))
-        results["U"][rows] = to_numpy(network.readout_statistics(weights))
-        results["train_mse"][rows] = to_numpy(integrator.mse[ended])
-        results["steps"][rows] = to_numpy(integrator.steps[ended])
-        results["status"][rows] = status
+    def resume(self):
+        """What a checkpoint holds: results, and the group that was being trained, or None."""
+        saved = self.store.load()
+        if saved is None:
+            return None
+        self.results = {name: saved[name] for name in self.results}
+        if not len(saved["members"]):
+            return None
+        return self.begin(saved["members"], self.integrator.State.of(saved, self.place))
+
+    def next_group(self):
+        """The first runs that wait, at their initial weights, or None."""
+        waiting = np.flatnonzero(self.results["status"] < 0)
+        return self.begin(waiting[: self.group]) if len(waiting) else None
+
+    def begin(self, members, state=None):
+        """The group of some runs, at their initial weights or at a given state."""
+        initial = torch.stack([self.initial(k) for k in members]).to(*self.place)
+        network, weights = self.network.dual(initial) if self.network.dual_pays else (self.network, initial)
+        objective = Objective(network, self.y, self.place.tensor(self.stop.target))
+        position = objective.at(weights if state is None else state.weights)
+        state = self.integrator.start(objective, position) if state is None else state
+        return _Group(members, initial, objective, state, position)
+
+    def initial(self, member):
+        """Initial weights of one run, the same on every device and in every precision: (D,) in float64."""
+        stream = seeds.rng(self.seed, self.label, "initial weights", self.first_run + int(member))
+        return torch.from_numpy(self.shape.sigma * stream.standard_normal(self.network.size))
+
+    def advanced(self, group):
+        """The group after one step of the integrator."""
+        state = self.integrator.advance(group.objective, group.state, group.position)
+        return replace(group, state=state, position=group.objective.at(state.weights))
+
+    def without(self, group, ended):
+        """The group without the runs that ended, (R,) booleans; None if none is left."""
+        if ended.all():
+            return None
+        return self.begin(group.members[~ended.cpu().numpy()], group.state.rows(~ended))
+
+    def collect(self, group, status):
+        """Store the results of the runs that have a status."""
+        ended = torch.tensor(status >= 0, device=self.place.device)
+        rows, status = group.members[status >= 0], status[status >= 0]
+        weights = group.state.weights[ended]
+        if self.network.dual_pays:
+            weights = self.network.direct(weights, group.initial[ended])
+        self.results["prediction"][rows] = to_numpy(self.test_network.predict(weights))
+        self.results["U"][rows] = to_numpy(self.network.readout_statistics(weights))
+        self.results["train_mse"][rows] = to_numpy(group.position.mse[ended])
+        self.results["steps"][rows] = to_numpy(group.state.steps[ended])
+        self.results["status"][rows] = status
         for name in ("prediction", "U"):
-            results[name][rows[status == DIVERGED]] = np.nan
+            self.results[name][rows[status == DIVERGED]] = np.nan
 
-    members = integrator = None
-    if saved is not None and len(saved["members"]):
-        members = [int(k) for k in saved["members"]]
-        state = {name.removeprefix("state_"): value for name, value in saved.items() if name.startswith("state_")}
-        integrator, start = begin(members, state)
-    while True:
-        if integrator is None:
-            waiting = np.flatnonzero(results["status"] < 0)
-            if not len(waiting):
-                break
-            members = [int(k) for k in waiting[:group]]
-            integrator, start = begin(members)
-        status = _judge(integrator, target, tolerance, exploded, max_steps)
-        if (status >= 0).any():
-            ended = torch.tensor(status >= 0, device=device)
-            finish(integrator, start, members, ended, status[status >= 0])
-            report.update(int((results["status"] >= 0).sum()))
-            members = [k for k, s in zip(members, status, strict=True) if s < 0]
-            if not members:
-                integrator = None
-                continue
-            kept = {name: to_numpy(getattr(integrator, name)[~ended]) for name in integrator.state_names}
-            integrator, start = begin(members, kept)
-        integrator.advance()
-        if store.due():
-            state = {f"state_{name}": to_numpy(getattr(integrator, name)) for name in integrator.state_names}
-            store.save(results | state | dict(members=np.array(members)))
-    store.save(results | dict(members=np.zeros(0, dtype=np.int64)))
-    return _dataset(results, first_run, settings)
+    def dataset(self):
+        results = self.results
+        flags = dict(flag_values=list(range(len(STATUS))), flag_meanings=" ".join(STATUS))
+        failed = int(np.isin(results["status"], (DIVERGED, UNFINISHED)).sum())
+        return xr.Dataset(
+            {
+                "prediction": (("run", "test"), results["prediction"]),
+                "train_mse": ("run", results["train_mse"]),
+                "steps": ("run", results["steps"]),
+                "status": ("run", results["status"], flags),
+                "U": (("run", "m", "n"), results["U"]),
+            },
+            coords={"run": np.arange(self.first_run, self.first_run + self.runs)},
+            attrs=self.attributes | dict(failed=failed),
+        )
 
 
-def _initial(label, seed, run, size, sigma):
-    """Initial weights of one run, the same on every device and in every precision: (D,) in float64."""
-    return torch.from_numpy(sigma * seeds.rng(seed, label, "initial weights", run).standard_normal(size))
+@dataclass(frozen=True)
+class _Stop:
+    """When a run ends: training errors that are reached or have exploded, and a number of steps."""
 
+    target: float
+    reached: int  # the status of a run that has come to the target
+    exploded: float
+    max_steps: int
 
-def _judge(integrator, target, tolerance, exploded, max_steps):
-    """The status of each run, -1 while it goes on: (R,)."""
-    mse, steps, stuck = (to_numpy(value) for value in (integrator.mse, integrator.steps, integrator.stuck))
-    reached = to_numpy(integrator.mse <= integrator.target)
-    status = np.full(len(mse), -1, dtype=np.int8)
-    status[steps >= max_steps] = UNFINISHED
-    status[reached] = FLOOR if target > tolerance else CONVERGED
-    status[~np.isfinite(mse) | (mse > exploded) | (stuck & ~reached)] = DIVERGED
-    return status
+    @classmethod
+    def at(cls, floor, y, training):
+        # where the floor is the tolerance itself, only infinite time would do
+        high = floor >= 0.999 * training.tolerance
+        target = floor + training.tolerance if high else training.tolerance
+        exploded = EXPLODED * max(np.mean(y**2), training.tolerance)
+        return cls(target, FLOOR if high else CONVERGED, exploded, training.step_limit)
 
-
-def _dataset(results, first_run, attributes):
-    flags = dict(flag_values=list(range(len(STATUS))), flag_meanings=" ".join(STATUS))
-    failed = int(np.isin(results["status"], (DIVERGED, UNFINISHED)).sum())
-    return xr.Dataset(
-        {
-            "prediction": (("run", "test"), results["prediction"]),
-            "train_mse": ("run", results["train_mse"]),
-            "steps": ("run", results["steps"]),
-            "status": ("run", results["status"], flags),
-            "U": (("run", "m", "n"), results["U"]),
-        },
-        coords={"run": np.arange(first_run, first_run + len(results["steps"]))},
-        attrs=attributes | dict(failed=failed),
-    )
+    def judge(self, group):
+        """The status of each run, -1 while it goes on: (R,)."""
+        mse, steps, stuck = (to_numpy(value) for value in (group.position.mse, group.state.steps, group.state.stuck))
+        reached = to_numpy(group.position.mse <= group.objective.target)
+        status = np.full(len(mse), -1, dtype=np.int8)
+        status[steps >= self.max_steps] = UNFINISHED
+        status[reached] = self.reached
+        status[~np.isfinite(mse) | (mse > self.exploded) | (stuck & ~reached)] = DIVERGED
+        return status

@@ -1,8 +1,8 @@
 """What is measured on a solution. Each module without an underscore is an observable, a subclass of `Observable`.
 
-A solution is anything that offers some of: `predict(x, gates)` -> mean and variance, `kernel(x, gates, ...)` with
-`kernel_diagonal`, and `order_parameters`. The infinite-width limit offers the first two, the theory all three, and
-`ReadoutSolution` what follows from the readout weights of simulated networks.
+A solution is anything that offers some of: `predict(x, gates)` -> mean and variance, with `temperature`;
+`kernel(x, gates, x2, gates2)`, with `kernel_diagonal(x, gates)`; and `order_parameters`. The infinite-width limit offers the
+first two, the theory all three, and `ReadoutSolution` what follows from the readout weights of simulated networks.
 """
 
 from dataclasses import dataclass
@@ -49,23 +49,31 @@ class Observable(Kind):
         raise NotImplementedError
 
 
+def wanted(names, offers):
+    """Those of the observables `names` that a solution which offers so much allows."""
+    found = [REGISTRIES["observable"].get(name)() for name in names]
+    return [observable for observable in found if set(observable.needs) <= set(offers)]
+
+
 def observe(names, solution, sample, offers):
     """Those of the observables `names` that a solution which offers so much allows."""
     found = {}
-    for name in names:
-        observable = REGISTRIES["observable"].get(name)()
-        if set(observable.needs) <= set(offers):
-            found |= observable.of(solution, sample)
+    for observable in wanted(names, offers):
+        found |= observable.of(solution, sample)
     return found
 
 
 @dataclass(frozen=True)
 class ReadoutSolution:
-    """What follows from U = <a a^T>/N (M, M), measured on the readout weights of networks with one gated layer."""
+    """What follows from U = <a a^T>/N (M, M), measured on the readout weights of networks of this depth."""
 
     U: np.ndarray
     sigma: float
-    offers: ClassVar[tuple] = ("kernel", "order_parameters")
+    depth: int = 1
+
+    @property
+    def offers(self):
+        return ("kernel", "order_parameters") if self.depth == 1 else ("order_parameters",)
 
     @property
     def order_parameters(self):
@@ -74,3 +82,8 @@ class ReadoutSolution:
     def kernel(self, x, gates, x2=None, gates2=None):
         """g^T U g' / M times the kernel of the inputs: (n, n2)."""
         return gates @ self.U @ (gates if gates2 is None else gates2).T / len(self.U) * input_kernel(x, x2, sigma=self.sigma)
+
+    def kernel_diagonal(self, x, gates):
+        """The kernel of each input with itself: (n,)."""
+        overlap = np.einsum("pm,mn,pn->p", gates, self.U, gates, optimize=True) / len(self.U)
+        return overlap * self.sigma**2 / x.shape[1] * np.einsum("pj,pj->p", x, x)

@@ -2,375 +2,293 @@
 
 A claim has a measured quantity, along an axis of a sweep, and a condition, both written down in the configuration. The
 condition is put to each independent draw of data and gates. A claim holds if nearly all draws meet it, fails if nearly none
-does, and otherwise holds in k of n. The same condition is put to a control, in which it must fail, and to variants of the
-experiment.
+does, and otherwise holds in part of them. The same condition is put to a control, in which it must fail, and to variants of
+the experiment. Verdicts are data; `ggdln.study.words` puts them into words.
 """
 
-from dataclasses import asdict, dataclass
+import copy
+import re
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import xarray as xr
+from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
 
-from ggdln.theory.kernels import arc_cosine_limit
-from ggdln.theory.capacity import capacity, gates_at_capacity
+from ggdln.core.expand import PLACEHOLDER, expand
+from ggdln.core.kinds import REGISTRIES
+from ggdln.core.problems import Problem, near, violations
+from ggdln.study._reductions import REDUCTIONS
+from ggdln.study.caveats import CAVEATS
+from ggdln.study.conditions import Comparison
 
-HOLDS, FAILS = 0.9, 0.1
-"""A claim holds if at least the first share of the draws meet its condition, and doesn't if at most the second does."""
-AWAY = 0.5
-"""Angle in radians from which inputs count as different."""
+LEAST_SHARE_THAT_HOLDS, LARGEST_SHARE_THAT_FAILS = 0.9, 0.1
+"""Shares of the draws that meet the condition: a claim holds from the first on, and doesn't up to the second."""
+
+NAME = r"[a-zA-Z][a-zA-Z0-9_]*"
+Axis = Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+$", description="Axis of the sweep, by the last part of its name")]
+Bound = Annotated[float, Field(ge=-1e9)]
+REPLACED_WHOLE = {"condition": "kind", "control": "what"}
+"""Parts of a claim that a statement takes from the defaults only where it has the same value of this key, or none."""
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """In how many of the draws a condition is met; effect: mean over draws with its standard error."""
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
-    holds: int
-    draws: int
-    effect: dict | None
-    caveat: str = ""
 
-    @property
-    def share(self):
-        return self.holds / self.draws if self.draws else 0.0
+class Measured(_Part):
+    """Quantity that is measured along an axis of a sweep."""
 
-    @property
-    def verdict(self):
-        if not self.draws:
-            return "not testable here"
-        if self.share >= HOLDS:
-            return "holds"
-        return "doesn't hold" if self.share <= FAILS else f"holds in {self.holds} of {self.draws}"
+    experiment: str = Field(description="Experiment that is shown")
+    method: str = Field(description="Method that is shown")
+    variable: str | None = Field(None, description="Variable that is measured")
+    reduce: Literal[tuple(REDUCTIONS)] | None = Field(
+        None, description="Number that is computed from a variable with further dimensions"
+    )
+    along: Axis
+    select: dict | None = Field(None, description="Value of each axis of the sweep that is held fixed")
+    least: Bound | None = Field(None, description="First point of the axis that counts")
+    most: Bound | None = Field(None, description="Last point of the axis that counts")
+
+    @model_validator(mode="after")
+    def _one_number(self):
+        if (self.variable is None) == (self.reduce is None):
+            raise ValueError("one of variable and reduce")
+        return self
+
+
+class ControlCondition(_Part):
+    """What differs in the condition that is put to a control."""
+
+    other: Comparison = Field(description="What the control is compared with")
+
+
+class Control(_Part):
+    """What the condition is put to instead, and must fail; keys that are given replace those of `measured`."""
+
+    what: str = Field(description="The control in words")
+    experiment: str | None = Field(None, description="Experiment that is shown")
+    method: str | None = Field(None, description="Method that is shown")
+    variable: str | None = Field(None, description="Variable that is measured")
+    select: dict | None = Field(None, description="Value of each axis of the sweep that is held fixed")
+    least: Bound | None = Field(None, description="First point of the axis that counts")
+    most: Bound | None = Field(None, description="Last point of the axis that counts")
+    condition: ControlCondition | None = None
+
+
+class Claim(_Part):
+    """A statement about a figure, with the condition under which it holds."""
+
+    figure: str = Field(description="Figure that the claim is about")
+    panel: str = Field(
+        max_length=1, description="Panel that the claim is about; by default the letter in a name such as fig2b_bias"
+    )
+    source: Literal["caption", "text", "appendix", "ours"] = Field(description="Where the paper says so; ours: it doesn't")
+    statement: str = Field(min_length=10, description="The claim in our words")
+    measured: Measured = Field(description="Quantity that is measured along an axis of a sweep")
+    condition: str | dict = Field(description="Condition that a draw has to meet: its kind, or a mapping with its parameters")
+    control: Control | None = Field(None, description="What the condition is put to instead, and must fail")
+    finding: str | None = Field(
+        None,
+        pattern=r"^[a-z0-9_]+$",
+        description="What was found out about the claim; a file workflow/report/findings/NAME.md",
+    )
+    sensitivity: list[str] = Field([], description="Variants of the experiment that the condition is put to as well")
+
+
+class Agreement(_Part):
+    """A simulation whose distance from the theory is listed."""
+
+    figure: str = Field(description="Figure whose numbers are compared")
+    experiment: str = Field(description="Experiment that is shown")
+    method: str = Field(description="Method that is shown")
+    variable: str = Field(description="Variable that is measured")
+    along: Axis
+    reference: Comparison = Field(description="What the simulation is compared with")
+
+
+class _Entry(RootModel[dict]):
+    """A mapping that may leave out keys of the model `of`, and that has {name} for values that `for` gives."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema, handler):
+        node = _loose(handler(cls.of.__pydantic_core_schema__), handler)
+        node["properties"]["for"] = {
+            "description": "Values for names in braces: lists that are read side by side, or several mappings of such lists",
+            "type": ["object", "array"],
+        }
+        return node | {"title": cls.__name__}
+
+
+class Statement(_Entry):
+    """A claim as it is written."""
+
+    of: ClassVar[type] = Claim
+
+
+class Listed(_Entry):
+    """A comparison with the theory as it is written."""
+
+    of: ClassVar[type] = Agreement
+
+
+class Sheet(_Part):
+    """The claims about one figure. Statements and comparisons are checked once they are filled in, by `expand_sheets`."""
+
+    defaults: Statement = Field(
+        Statement({}), description="Values that statements have unless they give their own; nothing takes a value away"
+    )
+    statements: dict[str, Statement] = Field({}, description="Claims by name")
+    agreement: list[Listed] = Field([], description="Simulations whose distance from the theory is listed")
+
+
+def expand_sheets(sheets):
+    """Claims by name and the list of comparisons from the sheets of all figures, with a `Problem` for each mistake.
+
+    Claims and comparisons are mappings that fit `Claim` and `Agreement`, without keys that have no value, and with the
+    defaults of the condition filled in.
+    """
+    claims, agreement, problems = {}, [], []
+    for figure, sheet in sheets.items():
+        where = f"claims.{figure}"
+        found = violations(Sheet, sheet, where)
+        if not found:
+            defaults = _normal(sheet.get("defaults", {}))
+            found = _default_problems(defaults, f"{where}.defaults")
+        if found:
+            problems += found
+            continue
+        statements, found = expand(sheet.get("statements", {}), f"{where}.statements")
+        for name, statement in statements.items():
+            place = f"{where}.statements.{name}"
+            letter = re.match(rf"{re.escape(figure)}([a-z])(?![a-z])", name)
+            own = ({"panel": letter[1]} if letter else {}) | _normal(statement)
+            claim = {"figure": figure} | _filled(defaults, own)
+            wrong = violations(Claim, claim, place) or _condition_problems(claim, place)
+            if not re.fullmatch(NAME, name):
+                wrong = [Problem(place, name, f"a name that matches {NAME}")]
+            if name in claims:
+                wrong = [Problem(place, name, f"a name that figure {claims[name]['figure']} doesn't have")]
+            found += wrong
+            if not wrong:
+                spec = REGISTRIES["condition"].make(claim["condition"]).spec()
+                claims[name] = {"sensitivity": []} | claim | {"condition": spec}
+        entries, unread = expand(sheet.get("agreement", []), f"{where}.agreement")
+        entries = [{"figure": figure} | entry for entry in entries]
+        for i, entry in enumerate(entries):
+            unread += violations(Agreement, entry, f"{where}.agreement[{i}]")
+        agreement += entries
+        problems += found + unread
+    return claims, agreement, problems
+
+
+def claim_problems(claims, agreement, figures, experiments):
+    """A `Problem` for each mention of a figure, panel, experiment, method or variant that isn't there.
+
+    figures and experiments: by name, with `panels` and `methods` that have names.
+    """
+    problems = []
+    for name, claim in claims.items():
+        figure = claim["figure"]
+        where = f"claims.{figure}.statements.{name}"
+        if figure not in figures:
+            problems.append(_unknown(f"claims.{figure}", figure, figures))
+        elif claim["panel"] not in figures[figure].panels:
+            problems.append(_unknown(f"{where}.panel", claim["panel"], figures[figure].panels))
+        unknown = [variant for variant in claim["sensitivity"] if variant not in experiments]
+        problems += [_unknown(f"{where}.sensitivity", variant, experiments) for variant in unknown]
+        for reference in [] if unknown else references(claim):
+            problems += _reference_problems(where, *reference, experiments)
+    for entry in agreement:
+        where = f"claims.{entry['figure']}.agreement"
+        for part in (entry, entry | entry["reference"]):
+            problems += _reference_problems(where, part["experiment"], part["method"], experiments)
+        if entry["figure"] not in figures:
+            problems.append(_unknown(f"claims.{entry['figure']}", entry["figure"], figures))
+    return list(dict.fromkeys(problems))
+
+
+def references(claim):
+    """(experiment, method) of everything that a claim looks at: what is measured first, then the control and the variants."""
+    looks = [(claim["condition"], claim["measured"])]
+    looks += [_changed(claim, claim["control"])] if "control" in claim else []
+    looks += [_changed(claim, {"experiment": name}) for name in claim["sensitivity"]]
+    found = [ref for condition, measured in looks for ref in _compared(condition, measured).values()]
+    return list(dict.fromkeys((ref["experiment"], ref["method"]) for ref in found))
 
 
 def judge(claim, data, experiments):
     """Verdict on a claim, with its control and its variants, as a mapping that can be written as JSON.
 
     data maps "experiment/method" to a dataset over (draw, *axes), experiments each name to the parameters of the experiment.
+    outcome: "holds", "partly", "fails" or "untestable"; holds, draws: draws that meet the condition, of how many; effect: its
+    mean over draws with the standard error; caveats: what must be known of simulated points.
     """
-    found = put(claim["condition"], claim["measured"], data, experiments)
-    result = {key: claim[key] for key in ("figure", "panel", "statement", "source", "measured", "condition")}
-    result |= {"quantity": quantity_text(claim["measured"]), "condition_text": condition_text(claim["condition"])}
-    result |= _summary(found) | {"control": None, "empty": False, "sensitivity": []}
+    result = {name: claim[name] for name in ("figure", "panel", "statement", "source", "measured", "condition")}
+    result |= put(claim["condition"], claim["measured"], data, experiments)
+    result |= {"control": None, "empty": False, "sensitivity": []}
     if "control" in claim:
         control = put(*_changed(claim, claim["control"]), data, experiments)
-        passes = control.verdict == "holds"
-        result["control"] = {"what": claim["control"]["what"], "passes": passes} | _summary(control)
-        result["empty"] = passes and found.verdict == "holds"
+        passes = control["outcome"] == "holds"
+        result["control"] = {"what": claim["control"]["what"], "passes": passes} | control
+        result["empty"] = passes and result["outcome"] == "holds"
     for name in claim["sensitivity"]:
         varied = put(*_changed(claim, {"experiment": name}), data, experiments)
-        result["sensitivity"].append({"experiment": name, "varied": experiments[name]["varied"]} | _summary(varied))
+        result["sensitivity"].append({"experiment": name, "varied": experiments[name]["varied"]} | varied)
     return result
-
-
-def references(claim):
-    """(experiment, method) of everything that a claim looks at: what is measured first, then the control and the variants."""
-    both = [(claim["condition"], claim["measured"])]
-    if "control" in claim:
-        both.append(_changed(claim, claim["control"]))
-    both += [_changed(claim, {"experiment": name}) for name in claim["sensitivity"]]
-    found = []
-    for condition, measured in both:
-        found += [(ref["experiment"], ref["method"]) for ref in _refs(condition, measured)]
-    return list(dict.fromkeys(found))
 
 
 def put(condition, measured, data, experiments):
     """Put a condition to each draw of what is measured."""
-    test = CONDITIONS[condition["kind"]]
-    series = {"values": _select(measured, data)}
-    for role in ("other", "reference"):
-        if role in condition:
-            series[role] = _select(_refs(condition, measured)[1 if role == "other" else 2], data)
-    if condition["kind"] == "counts":
-        series["dead"] = _select(measured | {"variable": "dead"}, data)
-    along = measured["along"]
+    test = REGISTRIES["condition"].make(condition)
+    refs = _compared(condition, measured) | {name: measured | {"variable": name} for name in test.also}
+    series = {role: _selected(ref, data) for role, ref in refs.items()}
+    error = series["values"][1]
     draws = series["values"][0].draw.values
     for values, _ in series.values():
         draws = np.intersect1d(draws, values.draw.values)
-    limits = _limits(condition, experiments[measured["experiment"]])
     passes, effects = [], []
     for draw in draws:
         one = {role: values.sel(draw=draw) for role, (values, _) in series.items()}
-        error = series["values"][1]
         # Two chains or runs may give a value without an error.
         one["error"] = xr.zeros_like(one["values"]) if error is None else error.sel(draw=draw).fillna(0.0)
-        grid, arrays = _aligned(one, along, test.points)
-        inside = np.ones(len(grid), dtype=bool)
-        if any(along in array.dims for array in one.values()):
-            inside = (grid >= measured.get("least", -np.inf)) & (grid <= measured.get("most", np.inf))
-        inside &= np.all([np.isfinite(y) for y in arrays.values()], axis=0)
-        arrays = {role: y[inside] for role, y in arrays.items()}
-        if len(arrays["values"]) < test.points:
+        x, arrays = _aligned(one, measured, test.points)
+        if len(x) < test.points:
             continue
-        passed, effect = test.of(grid[inside], condition=condition, **limits, **arrays)
+        passed, effect = test.test(x, experiment=experiments[measured["experiment"]], **arrays)
         passes.append(bool(passed))
         effects.append(float(effect))
-    caveat = _caveat(measured, data, draws)
+    caveats = _caveats(data[f"{measured['experiment']}/{measured['method']}"].sel(draw=draws))
+    effect = _mean(effects) | {"meaning": test.meaning} if effects else None
     if not passes:
-        reason = f"no draw has {test.points} usable points"
-        return Outcome(0, 0, None, f"{reason}; {caveat}" if caveat else reason)
-    error = np.std(effects, ddof=1) / np.sqrt(len(effects)) if len(effects) > 1 else None
-    effect = {"value": float(np.mean(effects)), "error": None if error is None else float(error), "meaning": test.meaning}
-    return Outcome(sum(passes), len(passes), effect, caveat)
+        caveats = [{"caveat": "too few points", "needed": test.points}, *caveats]
+    counted = {"outcome": outcome(sum(passes), len(passes)), "holds": sum(passes), "draws": len(passes)}
+    return counted | {"effect": effect, "caveats": caveats}
 
 
-def _summary(outcome):
-    return asdict(outcome) | {"verdict": outcome.verdict}
-
-
-def _changed(claim, changes):
-    """Condition and measured quantity of a claim, looking at something else."""
-    condition, measured = dict(claim["condition"]), dict(claim["measured"])
-    condition |= changes.get("condition", {})
-    measured |= {key: value for key, value in changes.items() if key not in ("condition", "what")}
-    return condition, measured
-
-
-def _refs(condition, measured):
-    """What is measured, and what it is compared with."""
-    refs = [measured]
-    for role in ("other", "reference"):
-        refs.append(measured | condition[role] if role in condition else measured)
-    return refs
-
-
-def _select(ref, data):
-    """Values over (draw, axis) and their errors, or None, of a reference."""
-    dataset = data[f"{ref['experiment']}/{ref['method']}"]
-    present = {axis: value for axis, value in ref.get("select", {}).items() if axis in dataset.dims}
-    dataset = dataset.sel(present)
-    values = REDUCED[ref["reduce"]](dataset) if "reduce" in ref else dataset[ref["variable"]]
-    return values, dataset.get(f"{ref.get('variable')}_error")
-
-
-def _aligned(arrays, axis, points):
-    """The points of an axis that all have, and each array there.
-
-    An array that doesn't depend on the axis is the same at all of its points; if none does, it is at so many `points`.
-    """
-    arrays = {role: array.drop_vars([name for name in array.coords if name != axis]) for role, array in arrays.items()}
-    aligned = xr.align(*arrays.values(), join="inner")
-    grid = next((array[axis].values for array in aligned if axis in array.dims), np.arange(points)).astype(float)
-    return grid, {
-        role: np.broadcast_to(array.values, grid.shape).astype(float) for role, array in zip(arrays, aligned, strict=True)
-    }
-
-
-def _limits(condition, experiment):
-    """The number of gates at capacity, and the capacity itself, for conditions that refer to them."""
-    if condition["kind"] not in ("onset", "peak", "counts"):
-        return {}
-    N0, P = experiment["task"]["N0"], experiment["task"]["P"]
-    binary, depth = condition["formula"] == "binary", condition["depth"]
-    if condition["kind"] == "counts":
-        return {"capacities": lambda M: np.array([round(capacity(N0, m, depth, binary=binary)) for m in M]), "P": P}
-    return {"critical": gates_at_capacity(N0, P, depth, binary=binary)}
-
-
-def _caveat(measured, data, draws):
-    """What has to be said of the simulation that was measured."""
-    dataset = data[f"{measured['experiment']}/{measured['method']}"].sel(draw=draws)
-    said = []
-    if "mixed" in dataset:
-        unmixed = int((dataset.mixed == 0).sum())
-        if unmixed:
-            worst = f"R-hat up to {float(dataset.largest_rhat.max()):.2f}"
-            said.append(f"chains have not mixed at {unmixed} of {dataset.mixed.size} points ({worst})")
-    for name, text in (("runs_failed", "runs failed"), ("runs_at_floor", "runs ended at their least training error")):
-        if name in dataset and int(dataset[name].sum()):
-            said.append(f"{int(dataset[name].sum())} {text}")
-    return "; ".join(said)
-
-
-@dataclass(frozen=True)
-class Condition:
-    """A test of one draw: of(x, values, error, ...) -> (met or not, effect); least number of points; what the effect is."""
-
-    of: callable
-    points: int
-    meaning: str
-
-
-def rank_correlation(x, values):
-    """Kendall's tau."""
-    from scipy.stats import kendalltau  # a slow import, which every call of Snakemake would wait for
-
-    return kendalltau(x, values).statistic
-
-
-def trend(x, values, *, condition, **_):
-    """Rank correlation with x beyond the threshold, in the right direction."""
-    third = max(1, len(x) // 3)
-    change = (values[-third:].mean() - values[:third].mean()) / np.abs(values).mean()
-    if np.ptp(values) <= 1e-9 * np.abs(values).max():
-        return False, change
-    sign = {"rises": 1, "falls": -1}[condition["direction"]]
-    return sign * rank_correlation(x, values) >= condition["strength"], change
-
-
-def valley(x, values, *, condition, **_):
-    """Falls to a minimum inside the sweep, and rises from there."""
-    low = int(np.argmin(values))
-    depth = min(values[0], values[-1]) / values[low] - 1
-    if low in (0, len(x) - 1) or depth < condition["margin"]:
-        return False, depth
-    if "at" in condition and x[low] != condition["at"]:
-        return False, depth
-    before, after = rank_correlation(x[: low + 1], values[: low + 1]), rank_correlation(x[low:], values[low:])
-    return -before >= condition["strength"] and after >= condition["strength"], depth
-
-
-def order(x, values, other, *, condition, **_):
-    """Below or above another quantity at nearly every point."""
-    difference = (values - other) / np.abs(other)
-    sign = {"below": -1, "above": 1}[condition["side"]]
-    return np.mean(sign * difference > 0) >= condition["share"], difference.mean()
-
-
-def agrees(x, values, other, error, *, condition, **_):
-    """The other quantity, up to a tolerance and two standard errors, at nearly every point."""
-    difference = values - other
-    allowed = condition.get("absolute", 0.0) + condition.get("relative", 0.0) * np.abs(other) + 2 * error
-    return np.mean(np.abs(difference) <= allowed) >= condition["share"], (difference / np.abs(other)).mean()
-
-
-def closer(x, values, other, reference, **_):
-    """Nearer to the reference than the other quantity is, on average over the points."""
-    mine, theirs = (np.abs(y / reference - 1).mean() for y in (values, other))
-    return mine < theirs, mine - theirs
-
-
-def exceeds(x, values, *, condition, **_):
-    """Above a bound at every point."""
-    return values.min() > condition["bound"], values.mean() - condition["bound"]
-
-
-def constant(x, values, *, condition, **_):
-    """The same at every point, up to a relative tolerance."""
-    spread = np.ptp(values) / np.abs(values).mean()
-    return spread <= condition["relative"], spread
-
-
-def onset(x, values, critical, *, condition, **_):
-    """Zero on one side of capacity, and not on the other; a point within half a gate of capacity may be either."""
-    zero = values <= condition["relative"] * values.max()
-    expected = x > critical if condition["zero"] == "after" else x < critical
-    judged = np.abs(x - critical) > 0.5 if np.isclose(critical, round(critical)) else np.ones(len(x), dtype=bool)
-    changes = x[~zero].max(initial=-np.inf) if condition["zero"] == "after" else x[~zero].min(initial=np.inf)
-    beyond = x[x > critical - 1e-9].min()
-    start = x[x > changes].min(initial=np.inf) if condition["zero"] == "after" else changes
-    return np.array_equal(zero[judged], expected[judged]), np.clip(start - beyond, x.min() - x.max(), x.max() - x.min())
-
-
-def peak(x, values, critical, *, condition, **_):
-    """At capacity, or one point of the sweep beside it, much larger than the least value on either side."""
-    nearest = int(np.searchsorted(x, critical - 1e-9))
-    first, last = max(nearest - 1, 0), min(nearest + 1, len(x) - 1)
-    if first == 0 or last == len(x) - 1:
-        return False, 0.0
-    height = values[first : last + 1].max() / max(values[:first].min(), values[last + 1 :].min())
-    return height >= condition["factor"], np.log10(height)
-
-
-def counts(x, values, dead, capacities, P, *, condition, **_):
-    """Equal to the capacity, or to the number of examples that open a gate where that is smaller."""
-    expected = np.minimum(capacities(x), P - dead)
-    difference = np.abs(values - expected) / expected
-    return difference.max() <= condition["relative"], difference.max()
-
-
-CONDITIONS = {
-    "trend": Condition(trend, 3, "relative change from the first to the last third of the sweep"),
-    "valley": Condition(valley, 3, "depth of the minimum below the lower end, relative to the minimum"),
-    "order": Condition(order, 1, "relative difference, mean over the points"),
-    "agrees": Condition(agrees, 1, "relative difference, mean over the points"),
-    "closer": Condition(closer, 1, "mean relative distance from the reference, minus that of the other"),
-    "exceeds": Condition(exceeds, 1, "mean above the bound"),
-    "constant": Condition(constant, 2, "relative spread along the sweep"),
-    "onset": Condition(onset, 3, "gates from capacity to the change"),
-    "peak": Condition(peak, 3, "decimal logarithm of the height over the higher foot of the peak"),
-    "counts": Condition(counts, 1, "largest relative difference"),
-}
-
-
-def _away(dataset):
-    """Mean size of the kernel between different inputs."""
-    profile = dataset.kernel_profile
-    return np.abs(profile).where(np.abs(profile.theta) >= AWAY).mean("theta")
-
-
-def _distance(dataset):
-    """Root mean square distance of the kernel from its limit of many gates, over angles and depths."""
-    profile = dataset.kernel_profile
-    limit = np.stack([arc_cosine_limit(profile.theta.values, int(depth)) for depth in profile.L.values])
-    return np.sqrt(((profile.transpose(..., "L", "theta") - limit) ** 2).mean(("L", "theta")))
-
-
-REDUCED = {"size_between_inputs": _away, "distance_from_limit": _distance}
-
-
-def quantity_text(measured):
-    """What is measured, in words."""
-    name = measured.get("variable") or measured["reduce"]
-    where = "".join(f", {axis} = {value}" for axis, value in measured.get("select", {}).items())
-    least, most = measured.get("least"), measured.get("most")
-    if least is not None and least == most:
-        span = f"at {measured['along']} = {least:g}"
-    else:
-        span = f"against {measured['along']}"
-        span += f" from {least:g}" if least is not None else ""
-        span += f" up to {most:g}" if most is not None else ""
-    return f"{name.replace('_', ' ')} of {measured['experiment']}, {measured['method']}{where}, {span}"
-
-
-def condition_text(condition):
-    """The condition that a draw has to meet, in words."""
-    c = condition
-    against = " ".join(str(value) for value in c.get("other", {}).values())
-    at_least = f"{100 * c.get('share', 1):g} %"
-    capacity_of = f"capacity for {c.get('formula')} gates at depth {c.get('depth')}"
-    match c["kind"]:
-        case "trend":
-            words = f"{c['direction']}: Kendall's tau {'>=' if c['direction'] == 'rises' else '<= -'} {c['strength']:g}"
-            return words.replace("- ", "-")
-        case "valley":
-            at = f" at {c['at']:g}" if "at" in c else ""
-            sides = f"Kendall's tau beyond {c['strength']:g} on both sides"
-            return f"minimum inside the sweep{at}, at least {100 * c['margin']:g} % below both ends; {sides}"
-        case "order":
-            return f"{c['side']} {against} at {at_least} of the points or more"
-        case "agrees":
-            terms = [f"{100 * c['relative']:g} %"] if "relative" in c else []
-            terms += [f"{c['absolute']:g}", "two standard errors"] if "absolute" in c else ["two standard errors"]
-            return f"within {' and '.join(terms)} of {against} at {at_least} of the points or more"
-        case "closer":
-            return f"closer to {' '.join(map(str, c['reference'].values()))} than {against}"
-        case "exceeds":
-            return f"above {c['bound']:g}"
-        case "constant":
-            return f"constant up to {c['relative']:g} of its value"
-        case "onset":
-            side = "from capacity on and not before" if c["zero"] == "after" else "up to capacity and not beyond"
-            return f"zero (up to {c['relative']:g} of its largest value) {side}; {capacity_of}"
-        case "peak":
-            return f"within one point of capacity at least {c['factor']:g} times the least value on either side; {capacity_of}"
-        case "counts":
-            return f"equal to the {capacity_of}, or to the number of examples that open a gate, up to {100 * c['relative']:g} %"
+def outcome(holds, draws):
+    """What becomes of a claim whose condition so many of the draws meet."""
+    if not draws:
+        return "untestable"
+    if holds / draws >= LEAST_SHARE_THAT_HOLDS:
+        return "holds"
+    return "fails" if holds / draws <= LARGEST_SHARE_THAT_FAILS else "partly"
 
 
 def agreement(entry, data):
     """How far a simulation is from its reference, point by point, and how that falls with the width.
 
     Differences are relative and taken within each draw; errors are standard errors over draws, or over runs for one draw.
+    Means of both are over the same draws. runs: the most runs or chains of a point; largest_rhat and least_ess of sampling.
     """
-    values, errors = _select(entry, data)
-    reference, _ = _select(entry | entry["reference"], data)
+    along = entry["along"]
+    values, errors = _selected(entry, data)
+    reference, _ = _selected(entry | entry["reference"], data)
     errors = xr.zeros_like(values) if errors is None else errors
-    values, errors, reference = xr.align(values, errors, reference, join="inner")
-    difference = (values / reference - 1).transpose("draw", entry["along"])
-    error_of = (errors / reference).transpose("draw", entry["along"]).values
+    aligned = xr.broadcast(*xr.align(values, errors, reference, join="inner"))
+    values, errors, reference = (array.transpose("draw", along) for array in aligned)
+    difference, error_of = values / reference - 1, (errors / reference).values
     rows = []
-    for i, x in enumerate(difference[entry["along"]].values):
+    for i, x in enumerate(difference[along].values):
         found = difference.values[:, i]
         used = np.isfinite(found)
         if not used.any():
@@ -379,10 +297,21 @@ def agreement(entry, data):
         within = np.sqrt(np.mean(error_of[used, i] ** 2) / n)
         between = np.std(found[used], ddof=1) / np.sqrt(n) if n > 1 else np.nan
         error = float(np.nanmax([within, between])) if n > 1 or np.isfinite(within) else None
-        rows.append({"x": float(x), "difference": float(found[used].mean()), "error": error, "draws": n})
-    kept = {key: entry[key] for key in ("figure", "experiment", "method")}
-    names = {"quantity": entry["variable"], "axis": entry["along"], "reference": " ".join(entry["reference"].values())}
-    return kept | names | {"rows": rows, "exponent": exponent(rows) if entry["along"] == "N" else None}
+        means = {"simulation": _mean(values.values[used, i]), "reference": _mean(reference.values[used, i])}
+        rows.append({"x": float(x), "difference": float(found[used].mean()), "error": error, "draws": n} | means)
+    kept = {name: entry[name] for name in ("figure", "experiment", "method")}
+    names = {"quantity": entry["variable"], "axis": along, "reference": " ".join(entry["reference"].values())}
+    dataset = data[f"{entry['experiment']}/{entry['method']}"]
+    told = {
+        name: kind(getattr(dataset[variable], reduced)()) if variable in dataset else None
+        for name, variable, reduced, kind in (
+            ("runs", "runs_used", "max", int),
+            ("failed", "runs_failed", "sum", int),
+            ("largest_rhat", "largest_rhat", "max", float),
+            ("least_ess", "least_ess", "min", float),
+        )
+    }
+    return kept | names | {"rows": rows, "exponent": exponent(rows) if along == "N" else None} | told
 
 
 def exponent(rows):
@@ -396,3 +325,127 @@ def exponent(rows):
     A = np.stack([np.log(x[seen]), np.ones(seen.sum())], axis=1) * weight[:, None]
     slope, *_ = np.linalg.lstsq(A, np.log(np.abs(d[seen])) * weight, rcond=None)[0]
     return {"value": float(slope), "error": float(np.sqrt(np.linalg.inv(A.T @ A)[0, 0]))}
+
+
+def _mean(values):
+    """Mean with its standard error."""
+    error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else None
+    return {"value": float(np.mean(values)), "error": None if error is None else float(error)}
+
+
+def _changed(claim, changes):
+    """Condition and measured quantity of a claim, looking at something else."""
+    condition = claim["condition"] | changes.get("condition", {})
+    return condition, claim["measured"] | {name: value for name, value in changes.items() if name not in ("condition", "what")}
+
+
+def _compared(condition, measured):
+    """What is measured, and what it is compared with."""
+    return {"values": measured} | {role: measured | condition[role] for role in ("other", "reference") if role in condition}
+
+
+def _selected(ref, data):
+    """Values over (draw, axis) and their errors, or None, of a reference."""
+    dataset = data[f"{ref['experiment']}/{ref['method']}"]
+    dataset = dataset.sel({axis: value for axis, value in ref.get("select", {}).items() if axis in dataset.dims})
+    values = REDUCTIONS[ref["reduce"]](dataset) if "reduce" in ref else dataset[ref["variable"]]
+    return values, dataset.get(f"{ref.get('variable')}_error")
+
+
+def _aligned(arrays, measured, points):
+    """The points of the axis that count and at which all arrays have a value, and each array there.
+
+    An array that doesn't depend on the axis is the same at all of its points; if none does, it is at so many `points`.
+    """
+    axis = measured["along"]
+    arrays = {role: array.drop_vars([name for name in array.coords if name != axis]) for role, array in arrays.items()}
+    aligned = xr.align(*arrays.values(), join="inner")
+    swept = [array[axis].values for array in aligned if axis in array.dims]
+    x = (swept[0] if swept else np.arange(points)).astype(float)
+    found = {role: np.broadcast_to(a.values, x.shape).astype(float) for role, a in zip(arrays, aligned, strict=True)}
+    counts = np.all([np.isfinite(values) for values in found.values()], axis=0)
+    if swept:
+        counts &= (x >= measured.get("least", -np.inf)) & (x <= measured.get("most", np.inf))
+    return x[counts], {role: values[counts] for role, values in found.items()}
+
+
+def _caveats(dataset):
+    """What has to be known of the simulation that was measured: points with a caveat, of how many, and the size of it."""
+    found = []
+    for name, caveat in CAVEATS.items():
+        flag = caveat.flag(dataset)
+        if flag is None or not bool(flag.any()):
+            continue
+        told = {"caveat": name, "points": int(flag.sum()), "of": int(flag.size)}
+        if caveat.variable == "mixed":
+            told["largest_rhat"] = float(dataset.largest_rhat.max())
+        if caveat.variable.startswith("runs_"):
+            told["runs"] = int(dataset[caveat.variable].sum())
+        found.append(told)
+    return found
+
+
+def _normal(statement):
+    """A statement whose condition is a mapping."""
+    condition = statement.get("condition")
+    return statement | {"condition": {"kind": condition}} if isinstance(condition, str) else statement
+
+
+def _filled(defaults, statement):
+    """A statement with the defaults under it, without keys that have no value."""
+    for part, named in REPLACED_WHOLE.items():
+        own, given = statement.get(part), defaults.get(part)
+        if isinstance(own, dict) and given and own.get(named) not in (None, given.get(named)):
+            defaults = {name: value for name, value in defaults.items() if name != part}
+    return _merged(defaults, statement)
+
+
+def _merged(under, over):
+    merged = copy.deepcopy(under)
+    for name, value in over.items():
+        both = isinstance(value, dict) and isinstance(under.get(name), dict)
+        merged[name] = _merged(under[name], value) if both else copy.deepcopy(value)
+    return {name: value for name, value in merged.items() if value is not None}
+
+
+def _default_problems(defaults, where):
+    """What is wrong with defaults whatever a statement adds to them."""
+    found = [problem for problem in violations(Claim, defaults, where) if problem.fault != "missing"]
+    return [problem for problem in found if problem.fault == "unknown" or not isinstance(problem.value, dict)]
+
+
+def _condition_problems(claim, where):
+    """What is wrong with the condition of a claim, or with that of its control."""
+    registry, condition = REGISTRIES["condition"], claim["condition"]
+    kind = condition.get("kind")
+    if kind not in registry.names():
+        return [_unknown(f"{where}.condition.kind", kind, registry.names())]
+    changes = claim.get("control", {}).get("condition", {})
+    for spec, place in ((condition, f"{where}.condition"), (condition | changes, f"{where}.control.condition")):
+        found = violations(registry.get(kind), {name: value for name, value in spec.items() if name != "kind"}, place)
+        if found:
+            return found
+    return []
+
+
+def _reference_problems(where, experiment, method, experiments):
+    if experiment not in experiments:
+        return [_unknown(f"{where}: experiment", experiment, experiments)]
+    methods = experiments[experiment].methods
+    return [] if method in methods else [_unknown(f"{where}: method of {experiment}", method, methods)]
+
+
+def _unknown(place, name, names):
+    return Problem(place, name, f"{', '.join(names)}{near(name, names)}")
+
+
+def _loose(node, handler):
+    """A JSON schema in which no key is required and each value may be nothing or a placeholder."""
+    node = {name: part for name, part in handler.resolve_ref_schema(node).items() if name != "required"}
+    others = [{"type": "null"}, {"type": "string", "pattern": f"^{PLACEHOLDER.pattern}$"}]
+    if "anyOf" in node:
+        node["anyOf"] = [_loose(part, handler) for part in node["anyOf"]]
+    if "properties" in node:
+        loose = {name: _loose(part, handler) for name, part in node["properties"].items()}
+        node["properties"] = {name: {"anyOf": [part, *others]} for name, part in loose.items()}
+    return node

@@ -10,11 +10,12 @@ import numpy as np
 from pydantic import Field
 
 from ggdln.core import seeds
+from ggdln.core.errors import InputError
 from ggdln.core.kinds import REGISTRIES, Costs, Kind, Terms, Variable
 
-InputDimension = Annotated[int, Field(ge=2, le=100_000, description="Dimension N_0 of the inputs")]
-TrainingInputs = Annotated[int, Field(ge=1, le=1_000_000, description="Number P of training inputs (of each sub-task)")]
-TestInputs = Annotated[int, Field(ge=1, le=1_000_000, description="Number P_t of test inputs (of each sub-task)")]
+InputDimension = Annotated[int, Field(ge=1, le=1_000_000, description="Dimension N_0 of the inputs")]
+TrainingInputs = Annotated[int, Field(ge=1, le=1_000_000, description="Number P of training samples (of each sub-task)")]
+TestInputs = Annotated[int, Field(ge=1, le=1_000_000, description="Number P_t of test samples (of each sub-task)")]
 
 
 @dataclass(frozen=True)
@@ -68,10 +69,10 @@ class Task(Kind):
 
     shuffled: bool = Field(False, description="Training labels in random order, as a control")
 
-    def problems(self, digits):
+    def problems(self, counts=None):
         """What the bounds of single parameters can't say, as `Problem`s with keys such as "task.P".
 
-        digits: the number of digits of each class in the configured source.
+        counts: number of digits of each class, for kinds made from digits; by default those of the source that they name.
         """
         return ()
 
@@ -92,10 +93,17 @@ class Task(Kind):
 def make_task(spec, *, seed, draw=0, digits=None):
     """Draw number `draw` of the task `spec`, a mapping with "kind" and the parameters of that kind: `TaskData`.
 
-    `digits` is a `ggdln.tasks._digits.Digits`, for the kinds made from MNIST (default: the embedded subset). With "shuffled"
-    true the training labels are in random order, so that there is nothing to learn.
+    `digits` is a `ggdln.tasks._digits.Digits`, for the kinds made from MNIST (default: the source that the task names).
+    With "shuffled" true the training labels are in random order, so that there is nothing to learn.
     """
     task = REGISTRIES["task"].make(spec)
+    if task.from_digits and digits is None:
+        from ggdln.tasks._digits import load_digits
+
+        digits = load_digits(task.digits)
+    found = list(task.problems(digits.counts if task.from_digits else None))
+    if found:
+        raise InputError("; ".join(map(str, found)))
     data = task.make(seed, draw, digits) if task.from_digits else task.make(seed, draw)
     return replace(data, y=seeds.rng(seed, "shuffled", "labels", draw).permutation(data.y)) if task.shuffled else data
 

@@ -9,6 +9,7 @@ U_1 of the paper.
 """
 
 import math
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -26,22 +27,31 @@ DEEP = 7
 BASES = ("auto", "monomial", "subset", "span")
 
 
-def solve(
-    x,
-    gates,
-    y,
-    width,
-    depth=1,
-    sigma=1.0,
-    temperature=0.0,
-    *,
-    start=None,
-    basis="auto",
-    tolerance=1e-8,
-    max_evaluations=500,
-    check_starts=0,
-    seed=0,
-):
+@dataclass(frozen=True)
+class Solver:
+    """How a saddle point is searched.
+
+    basis            features of layers > 1: "monomial", "subset" (0/1 gates only), "span", or "auto", the smallest
+    tolerance        largest accepted `Solution.residual`; ConvergenceError if it is not reached in `max_evaluations`
+    check_starts     number of further random starting points; the lowest minimum is returned, see `Solution.starts`
+    seed             of the random starts and of the random vectors in the model of the Hessian
+    """
+
+    basis: str = "auto"
+    tolerance: float = 1e-8
+    max_evaluations: int = 500
+    check_starts: int = 0
+    seed: int = 0
+
+    def __post_init__(self):
+        if self.basis not in BASES:
+            raise InputError(f"basis: expected one of {', '.join(BASES)}, got {self.basis!r}")
+        checks.number("tolerance", self.tolerance, 0, 1, exclusive=True)
+        checks.integer("max_evaluations", self.max_evaluations, 1)
+        checks.integer("check_starts", self.check_starts, 0)
+
+
+def solve(x, gates, y, width, depth=1, sigma=1.0, temperature=0.0, *, start=None, solver=None):
     """The saddle point for inputs x (P, N0), gates (P, M), labels y (P,): a `Solution`.
 
     width            N, a positive number; math.inf is the GP limit
@@ -49,24 +59,18 @@ def solve(
     sigma            prior standard deviation of every weight
     temperature      T; at 0 the kernel must have full rank (RankError otherwise)
     start            an earlier Solution for the same x, gates and depth: its order parameters are the starting point
-    basis            features of layers > 1: "monomial", "subset" (0/1 gates only), "span", or "auto", the smallest
-    tolerance        largest accepted `Solution.residual`; ConvergenceError if it is not reached in `max_evaluations`
-    check_starts     number of further random starting points; the lowest minimum is returned, see `Solution.starts`
-    seed             of the random starts and of the random vectors in the model of the Hessian
+    solver           a `Solver`: tolerance and the like
 
     Inputs that are zero or have no active gate are dead: f = 0 for all weights. They are left out and counted.
     """
-    training = Training(x, gates, y, depth=depth, basis=basis)
-    options = {"tolerance": tolerance, "max_evaluations": max_evaluations, "check_starts": check_starts, "seed": seed}
-    return training.solve(width, sigma, temperature, start=start, **options)
+    training = Training(x, gates, y, depth=depth, solver=solver or Solver())
+    return training.solve(width, sigma, temperature, start=start)
 
 
-def solve_sweep(
-    x, gates, y, *, widths=None, sigmas=None, width=None, sigma=1.0, depth=1, temperature=0.0, basis="auto", **options
-):
+def solve_sweep(x, gates, y, *, widths=None, sigmas=None, width=None, sigma=1.0, depth=1, temperature=0.0, solver=None):
     """Solutions along `widths` or along `sigmas`, in the order given; each starts from those before it.
 
-    Kernels and gate features are shared. The sweep runs from large to small. `options` are those of `solve`.
+    Kernels and gate features are shared. The sweep runs from large to small. Other arguments are those of `solve`.
     """
     if (widths is None) == (sigmas is None):
         raise InputError("widths, sigmas: give exactly one of them")
@@ -77,7 +81,7 @@ def solve_sweep(
     values = [checks.number(name, value, 0, exclusive=True, infinite=widths is not None) for value in values]
     if not values:
         raise InputError(f"{name}: expected at least one value")
-    training = Training(x, gates, y, depth=depth, basis=basis)
+    training = Training(x, gates, y, depth=depth, solver=solver or Solver())
     # From wide to narrow and from weak to strong prior: away from the GP limit, where the start is best.
     order = sorted(range(len(values)), key=lambda i: -values[i])
     solutions = [None] * len(values)
@@ -85,7 +89,7 @@ def solve_sweep(
     for i in order:
         pair = (values[i], sigma) if widths is not None else (width, values[i])
         coordinate = math.log(values[i])
-        solutions[i] = training.solve(*pair, temperature, trail=trail, coordinate=coordinate, **options)
+        solutions[i] = training.solve(*pair, temperature, trail=trail, coordinate=coordinate)
         if math.isfinite(coordinate) and not (trail and trail[-1][0] == coordinate):
             trail = [*trail[-2:], (coordinate, solutions[i])]
     return solutions
@@ -94,11 +98,9 @@ def solve_sweep(
 class Training:
     """The live part of a training set, sorted by gates, with the kernels that all solves share."""
 
-    def __init__(self, x, gates, y, *, depth, basis):
+    def __init__(self, x, gates, y, *, depth, solver):
         x, gates, y = checks.training_set(x, gates, y)
-        self.depth = checks.integer("depth", depth, 1)
-        if basis not in BASES:
-            raise InputError(f"basis: expected one of {', '.join(BASES)}, got {basis!r}")
+        self.depth, self.solver, basis = checks.integer("depth", depth, 1), solver, solver.basis
         live = live_rows(x, gates)
         self.dead = int(len(x) - live.sum())
         if self.dead == len(x):
@@ -120,27 +122,12 @@ class Training:
         # sqrt of the diagonal of K_GP at sigma = 1.
         self.lengths = lengths(x, gates, self.depth)
 
-    def solve(
-        self,
-        width,
-        sigma,
-        temperature,
-        *,
-        start=None,
-        trail=(),
-        coordinate=0.0,
-        tolerance=1e-8,
-        max_evaluations=500,
-        check_starts=0,
-        seed=0,
-    ):
+    def solve(self, width, sigma, temperature, *, start=None, trail=(), coordinate=0.0):
         """One Solution; `trail` holds up to three (coordinate, Solution) to extrapolate to `coordinate`."""
         width = checks.number("width", width, 0, exclusive=True, infinite=True)
         sigma = checks.number("sigma", sigma, 0, exclusive=True)
         temperature = checks.number("temperature", temperature, 0)
-        tolerance = checks.number("tolerance", tolerance, 0, 1, exclusive=True)
-        limit = checks.integer("max_evaluations", max_evaluations, 1)
-        extra = checks.integer("check_starts", check_starts, 0)
+        tolerance, limit, seed = self.solver.tolerance, self.solver.max_evaluations, self.solver.seed
         scale = sigma ** (self.depth + 1) * self.lengths
         problem = Problem(self.geometry, self.y / scale, temperature / scale**2, width)
         problem.temperature, problem.coordinate = temperature, coordinate
@@ -154,7 +141,7 @@ class Training:
         state = minimise(problem, layers, tolerance=tolerance, limit=limit, seed=seed)
         values = [state.value]
         rng = np.random.default_rng([seed, 1])
-        for _ in range(extra):
+        for _ in range(self.solver.check_starts):
             # Wishart-distributed about the scaled prior: a start with eigenvalues spread over more than a decade.
             factor = self.best_factor(problem, self.prior(), *self.scaling_forces(problem, self.prior()))
             roots = [factor * (np.eye(r) + rng.standard_normal((r, r)) / math.sqrt(2 * r)) for r in self.powers.sizes]

@@ -1,233 +1,356 @@
-"""Configuration: from nested dictionaries to experiments, with every mistake named.
+"""Configuration: from YAML files to experiments, figures and claims, with every mistake named.
 
-The sections of an experiment (paper, assumed, reduced) are joined and checked against a JSON schema, defaults are filled in,
-and what a schema can't say is checked in words: digits that the source doesn't have, axes that don't exist, figures of
-experiments that aren't there. All problems are reported together in one `ConfigError`.
+The sections of an experiment (paper, assumed, varied, reduced) are joined; each of its parts is checked by its model or by the
+class of its kind, a swept parameter at each of its values; and what bounds can't say is asked of the kinds themselves. All
+problems are reported together in one `ConfigError`.
 """
 
-import copy
-import difflib
 import itertools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from jsonschema import Draft202012Validator
+import yaml
 
-from ggdln.study.claims import references
 from ggdln.core.errors import ConfigError
+from ggdln.core.expand import expand
+from ggdln.core.kinds import REGISTRIES, add_file
+from ggdln.core.problems import Problem, key, near, short, violations
+from ggdln.core.trees import has, leaves, merge, without_none
 from ggdln.experiments.experiment import Experiment
-from ggdln.tasks.digits import COUNTS
+from ggdln.study.claims import claim_problems, expand_sheets, references
+from ggdln.study.compose import Figure
+from ggdln.workflow.models import Digits, ExperimentValues, Machine, Network, Root
 
 SECTIONS = ("paper", "assumed", "varied", "reduced")
-DEEPEST = 20
-SEVERAL_TASKS = ("mnist_permuted", "mnist_conflicting")
-OBSERVED_ON = {
-    "kernel_profile": ("angles",),
-    "kernel_shape": ("mnist_parity", *SEVERAL_TASKS),
-    "task_correlation": SEVERAL_TASKS,
-    "kernel_blocks": ("mnist_conflicting",),
-}
-"""Kinds of tasks on which an observable is defined, where not on all."""
+MOST_LEVELS = 20
+KINDS = {"task": "task", "gates": "gates"}
 
 
 @dataclass(frozen=True)
 class Config:
-    """A valid configuration. `figures` maps each figure to its layout; `varied` says how a variant differs from its base."""
+    """A valid configuration. `written` has the sections of each experiment as they were written, variants filled in."""
 
     run: str
     seed: int
-    digits: dict
-    machine: dict
-    experiments: dict
-    figures: dict
+    kinds: list
+    digits: Digits
+    machine: Machine
+    experiments: dict[str, Experiment]
+    figures: dict[str, Figure]
     claims: dict
     agreement: list
-    varied: dict
+    written: dict = field(default_factory=dict)
 
-    def experiments_of(self, figure):
-        """The experiments that a figure shows, each with the methods that are shown, in the order of its panels."""
-        shown = {}
-        for panel in self.figures[figure]["panels"].values():
-            for series in shown_series(panel):
-                shown.setdefault(series["experiment"], []).append(series["method"])
-        return [self._restricted(name, methods) for name, methods in shown.items()]
+    def curves_of(self, figure):
+        """The curves that a figure shows, as (experiment, method), in the order of its panels."""
+        return list(dict.fromkeys((shown.experiment, shown.method) for shown in self.figures[figure].shown()))
 
-    def experiments_of_claim(self, claim, *, beyond_figure=False):
-        """The experiments that a claim looks at, with the methods that it looks at, or only those that its figure lacks."""
-        shown = {e.name: e.methods for e in self.experiments_of(self.claims[claim]["figure"])} if beyond_figure else {}
-        seen = {}
-        for experiment, method in references(self.claims[claim]):
-            if method not in shown.get(experiment, ()):
-                seen.setdefault(experiment, []).append(method)
-        return [self._restricted(name, methods) for name, methods in seen.items()]
-
-    def _restricted(self, name, methods):
-        experiment = self.experiments[name]
-        return replace(experiment, methods={method: experiment.methods[method] for method in dict.fromkeys(methods)})
+    def curves_of_claim(self, name):
+        """The curves that a claim looks at, as (experiment, method)."""
+        return references(self.claims[name])
 
 
-def shown_series(panel):
-    """What a panel shows: mappings with an experiment, a method, and where it matters a hue and a selection."""
-    return panel.get("series", [panel] if "experiment" in panel else [])
+def default_files(root):
+    """The files that make up the configuration of the paper."""
+    folder = Path(root) / "config"
+    return [folder / "config.yaml", folder / "figures.yaml", *sorted((folder / "claims").glob("*.yaml"))]
 
 
-def read_config(raw, schema):
-    """Check the configuration `raw` against `schema` and give it as a `Config`."""
-    raw = copy.deepcopy(raw)
-    problems = _not_finite(raw)
-    if not problems:
-        problems = _violations(raw, schema, schema)
-    if problems:
-        raise _error(problems)
-    problems = _fill_variants(raw["experiments"])
-    if problems:
-        raise _error(problems)
-    _fill_defaults(raw, schema, schema)
-    experiments = {}
-    for name, sections in raw["experiments"].items():
-        try:
-            experiments[name] = _experiment(name, sections, raw, schema)
-        except ConfigError as error:
-            problems += str(error).splitlines()[1:]
-    if not problems:
-        problems = _figure_problems(raw["figures"], experiments)
-        problems += _claim_problems(raw["claims"], raw["agreement"], raw["figures"], experiments)
-    if problems:
-        raise _error(problems)
-    varied = {name: _difference(sections["varied"]) for name, sections in raw["experiments"].items() if "varied" in sections}
-    kept = {key: raw[key] for key in ("run", "seed", "digits", "machine", "figures", "claims", "agreement")}
-    return Config(experiments=experiments, varied=varied, **kept)
-
-
-def load_config(root, files):
-    """The configuration in YAML `files` of the project in `root`, each adding to those before it, as Snakemake reads them."""
-    import yaml  # which the library itself doesn't need
-
+def load(files, extra=None):
+    """The YAML `files`, each adding to those before it, and then the dictionary `extra`."""
     raw = {}
     for file in files:
-        with open(file) as text:
-            _merge(raw, yaml.safe_load(text) or {})
-    with open(Path(root) / "workflow/schemas/config.schema.yaml") as text:
-        return read_config(raw, yaml.safe_load(text))
+        merge(raw, read_yaml(file))
+    return merge(raw, extra or {})
+
+
+def read_yaml(file):
+    """The content of a YAML file; what is wrong with it is said with its line and column."""
+    try:
+        content = yaml.safe_load(Path(file).read_text())
+    except FileNotFoundError:
+        raise ConfigError(f"There is no configuration file {file}.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"The configuration file {file} can't be read: {error}.") from None
+    except yaml.YAMLError as error:
+        mark, what = getattr(error, "problem_mark", None), getattr(error, "problem", None) or error
+        where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise ConfigError(f"{file}{where}: not valid YAML, {what}.") from None
+    if content is not None and not isinstance(content, dict):
+        raise ConfigError(f"{file}: {short(content)}; accepted: keys and values")
+    return content or {}
+
+
+def read_config(raw):
+    """Check the configuration `raw` and give it as a `Config`."""
+    raise_for(_not_finite(raw))
+    problems = []
+    for file in raw.get("kinds") or ():
+        try:
+            add_file(file)
+        except ConfigError as error:
+            raise ConfigError(f"The configuration has 1 problem:\n  {error}") from error
+    raw = dict(raw)
+    if isinstance(raw.get("experiments"), dict):
+        raw["experiments"], problems = expand(raw["experiments"], "experiments")
+    raise_for(problems + violations(Root, raw))
+    root = Root.model_validate(raw)
+    written = {name: dict(sections) for name, sections in raw["experiments"].items()}
+    raise_for(_fill_variants(written))
+    experiments, problems = {}, []
+    for name, sections in written.items():
+        builder = _ExperimentBuilder(name, sections, root)
+        experiments[name] = builder.build()
+        problems += builder.problems
+    raise_for(problems)
+    figures, problems = {}, []
+    for name, layout in root.figures.items():
+        figures[name], found = _figure(name, layout, experiments)
+        problems += found
+    claims, agreement, found = expand_sheets(raw.get("claims", {}))
+    problems += found
+    if not problems:
+        problems += claim_problems(claims, agreement, figures, experiments)
+        problems += _unmeasured(claims, agreement, experiments)
+    raise_for(problems)
+    kept = {name: getattr(root, name) for name in ("run", "seed", "kinds", "digits", "machine")}
+    return Config(experiments=experiments, figures=figures, claims=claims, agreement=agreement, written=written, **kept)
+
+
+def raise_for(problems):
+    """One error for all problems, if there are any."""
+    lines = list(dict.fromkeys(str(problem) for problem in problems))
+    if lines:
+        count = f"{len(lines)} problem" + ("s" if len(lines) > 1 else "")
+        raise ConfigError("\n".join([f"The configuration has {count}:", *(f"  {line}" for line in lines)]))
 
 
 def join(sections):
-    """The values of an experiment from its sections; `reduced` replaces values of the other two."""
+    """The values of an experiment from its sections; later ones replace those of earlier ones."""
     joined = {}
     for section in SECTIONS:
-        _merge(joined, copy.deepcopy(sections.get(section, {})))
-    return _without_none(joined)
+        merge(joined, sections.get(section) or {})
+    return without_none(joined)
 
 
-def leaves(tree, path=()):
-    """(path, value) of everything in nested dictionaries that is not itself a non-empty dictionary."""
-    for key, value in tree.items():
-        if isinstance(value, dict) and value:
-            yield from leaves(value, (*path, key))
-        else:
-            yield (*path, key), value
+def description(values, path):
+    """What a parameter of an experiment means."""
+    head, *rest = path
+    if head == "sweep":
+        return description(values, rest[0].split(".")) if rest else ExperimentValues.model_fields["sweep"].description
+    if head in KINDS and rest:
+        if rest[0] == "kind":
+            return f"Kind of {head}"
+        return _field(REGISTRIES[head].get(values[head]["kind"]), rest[0])
+    if head == "methods" and rest:
+        method = REGISTRIES["method"].get(rest[0])
+        return _field(method, rest[1]) if len(rest) > 1 else method.__doc__
+    return _field(Network, rest[0]) if head == "network" and rest else _field(ExperimentValues, head)
 
 
-def describe(schema, experiment, path):
-    """Description of a parameter of an experiment, from the schema."""
-    node = schema["$defs"]["experiment"]
-    values = experiment
-    for key in path:
-        if path[0] == "sweep" and key != "sweep":
-            section, parameter = key.split(".")
-            return describe(schema, experiment, (section, parameter))
-        node = _property(node, key, values, schema)
-        values = values.get(key, {}) if isinstance(values, dict) else {}
-    return node.get("description", "")
+def _field(model, name):
+    return model.model_fields[name].description or "" if name in model.model_fields else ""
 
 
-def _experiment(name, sections, raw, schema):
-    where = f"experiments.{name}"
-    problems = []
-    for path, _ in leaves(sections["paper"]):
-        if _has(sections["assumed"], path):
-            problems.append(f"{where}: {'.'.join(path)} stands under both paper and assumed; accepted: one of them")
-    values = join(sections)
-    if "varied" in sections:
-        # A variant on fewer draws than its base has fewer simulated ones too.
-        for settings in values["methods"].values():
-            if "draws" in settings:
-                settings["draws"] = min(settings["draws"], values["draws"])
-    sweep = values.get("sweep", {})
-    grid = schema["$defs"]["experiment"]["properties"]["sweep"]
-    problems += _violations(sweep, grid, schema, f"{where}.sweep")
-    if problems:
-        raise _error(problems)
-    # A swept parameter is checked at each of its values, in the place where it acts.
-    first = copy.deepcopy(values)
-    for axis, points in sweep.items():
-        section, key = axis.split(".")
-        if not isinstance(first.setdefault(section, {}), dict):
-            break
-        if key in values.get(section, {}):
-            problems.append(f"{where}: {axis} is given and swept; accepted: one of them")
-        first[section][key] = points[0]
-    experiment_schema = schema["$defs"]["experiment"]
-    found = _violations(first, experiment_schema, schema, where, sections)
-    # The value of an axis is named below, by its place in the sweep.
-    problems += [
-        text
-        for text in found
-        if not any(text.startswith(f"{where}.{axis} = {_short(values[0])};") for axis, values in sweep.items())
-    ]
-    if problems:
-        raise _error(problems)
-    single = first | {"sweep": {}}  # the sweep itself has been checked, and is long
-    for axis, points in sweep.items():
+class _ExperimentBuilder:
+    """Checks the values of one experiment and builds it; what is wrong is gathered in `problems`."""
+
+    def __init__(self, name, sections, root):
+        self.name, self.sections, self.root, self.problems = name, sections, root, []
+        self.where = f"experiments.{name}"
+        self.values = join(sections)
+
+    def build(self):
+        for path, _ in leaves(self.sections.get("paper", {})):
+            if has(self.sections.get("assumed", {}), path):
+                self._add(".".join(path), "stands under both paper and assumed", "one of them")
+        self.sweep = self.values.get("sweep", {})
+        first = self._at_first_point()
+        if self.problems or first is None or not self._check(first):
+            return None
+        if "varied" in self.sections:
+            # A variant on fewer draws than its base has fewer simulated ones too.
+            for settings in first["methods"].values():
+                if "draws" in settings:
+                    settings["draws"] = min(settings["draws"], first["draws"])
+        self.first = first
+        self.axes = {axis: self._axis(axis, points) for axis, points in self.sweep.items()}
+        if self.problems:
+            return None
+        self._check_points()
+        return None if self.problems else self._experiment()
+
+    def _at_first_point(self):
+        """The values with each swept parameter at the first of its values, in the place where it acts."""
+        self.problems += self._marked(violations(ExperimentValues, self.values | {"sweep": self.sweep}, self.where))
+        self.problems = [p for p in self.problems if not self._is_swept(p)]
+        if self.problems:
+            return None
+        first = {head: dict(value) if isinstance(value, dict) else value for head, value in self.values.items()}
+        first["methods"] = {name: dict(settings or {}) for name, settings in first["methods"].items()}
+        for axis, points in self.sweep.items():
+            head, name = axis.split(".")
+            if name in first[head]:
+                self._add(axis, "is given and swept", "one of them")
+            first[head][name] = points[0]
+            if len(set(map(repr, points))) < len(points):
+                self.problems.append(Problem(f"{self.where}.sweep.{axis}", points, "values that differ"))
+        return first
+
+    def _is_swept(self, problem):
+        """Whether a value is said to be missing that the sweep gives."""
+        return problem.fault == "missing" and problem.key.removeprefix(f"{self.where}.") in self.sweep
+
+    def _check(self, first):
+        """Whether the parts of the experiment fit their kinds, at the first point of the sweep."""
+        found = violations(Network, first["network"], f"{self.where}.network")
+        for head, sort in KINDS.items():
+            found += _kind_problems(sort, first[head], f"{self.where}.{head}")
+        for name, settings in first["methods"].items():
+            found += _kind_problems("method", {"kind": name} | settings, f"{self.where}.methods.{name}", named=True)
+        known = REGISTRIES["observable"].names()
+        for i, name in enumerate(first.get("observables", [])):
+            if name not in known:
+                accepted = f"{', '.join(known)}{near(name, known)}"
+                found.append(Problem(f"{self.where}.observables[{i}]", name, accepted))
+        # The value of an axis is named below, by its place in the sweep.
+        found = [p for p in found if p.fault == "unknown" or p.key.removeprefix(f"{self.where}.") not in self.sweep]
+        self.problems += self._marked(found)
+        return not self.problems
+
+    def _axis(self, axis, points):
+        """The checked values of an axis."""
+        head, name = axis.split(".")
+        model = Network if head == "network" else REGISTRIES[head].get(self.first[head]["kind"])
+        rest = {key: value for key, value in self.first[head].items() if key != "kind"}
+        taken = []
         for i, value in enumerate(points):
-            found = _violations(_at(single, {axis: value}), experiment_schema, schema, where)
-            problems += [text.replace(f"{where}.{axis} ", f"{where}.sweep.{axis}[{i}] ", 1) for text in found]
-    if problems:
-        raise _error(problems)
-    _fill_defaults(first, experiment_schema, schema)
-    for point in itertools.product(*sweep.values()):
-        problems += _semantic_problems(where, _at(first, dict(zip(sweep, point, strict=True))), raw["digits"])
-    if problems:
-        raise _error(list(dict.fromkeys(problems)))
-    for axis in sweep:
-        section, key = axis.split(".")
-        del first[section][key]
-    task = first["task"]
-    if task["kind"].startswith("mnist"):
-        task["digits"] = raw["digits"]["source"]
-    batch = raw["batch"] | sections.get("batch", {})
-    return Experiment(
-        name=name,
-        task=task,
-        gates=first["gates"],
-        network=first["network"],
-        sweep=sweep,
-        methods=first["methods"],
-        observables=tuple(first["observables"]),
-        draws=first["draws"],
-        seed=raw["seed"],
-        draws_per_job=batch["draws"],
-        points_per_job=batch["points"],
-        runs_per_job=batch["runs"],
-    )
+            found = violations(model, rest | {name: value})
+            self.problems += [Problem(f"{self.where}.sweep.{axis}[{i}]", value, p.accepted) for p in found]
+            if not found:
+                taken.append(getattr(model(**rest | {name: value}), name))
+        return taken
+
+    def _check_points(self):
+        """Ask the kinds at every point of the sweep for what bounds can't say."""
+        known = {}
+
+        def make(head, swept):
+            """The part of the experiment at one point; points that share its values share the object."""
+            own = tuple((axis, value) for axis, value in swept.items() if axis.startswith(f"{head}."))
+            if (head, own) not in known:
+                values = self.first[head] | {axis.split(".")[1]: value for axis, value in own}
+                if head == "network":
+                    known[head, own] = Network(**values)
+                else:
+                    known[head, own] = REGISTRIES[head].make(self._with_source(values) if head == "task" else values)
+            return known[head, own]
+
+        self.methods = {name: REGISTRIES["method"].get(name)(**settings) for name, settings in self.first["methods"].items()}
+        observables = [REGISTRIES["observable"].get(name)() for name in self.first.get("observables", ["predictor"])]
+        found = []
+        for point in itertools.product(*self.axes.values()):
+            swept = dict(zip(self.axes, point, strict=True))
+            task, gates, network = (make(head, swept) for head in ("task", "gates", "network"))
+            found += [*task.problems(), *gates.problems(task), *_demands(task, gates, observables)]
+            found += _method_problems(self.methods, task, network, self.first["draws"])
+        first = {axis: values[0] for axis, values in self.axes.items()}
+        self.parts = {head: make(head, first) for head in ("task", "gates", "network")}
+        self.problems += [problem._replace(key=f"{self.where}.{problem.key}") for problem in dict.fromkeys(found)]
+
+    def _with_source(self, task):
+        """A task with the configured source of digits, if it is made from digits and doesn't name one."""
+        from_digits = REGISTRIES["task"].get(task["kind"]).from_digits
+        return {"digits": self.root.digits.source} | task if from_digits else task
+
+    def _experiment(self):
+        def plain(head, values):
+            return {key: value for key, value in values.items() if f"{head}.{key}" not in self.sweep}
+
+        network = self.parts["network"].model_dump(exclude_none=True)
+        batch = self.root.batch.model_dump() | without_none(self.sections.get("batch", {}))
+        return Experiment(
+            name=self.name,
+            task=plain("task", self.parts["task"].spec()),
+            gates=plain("gates", self.parts["gates"].spec()),
+            network=plain("network", network),
+            sweep=self.axes,
+            methods=self.methods,
+            observables=tuple(self.first.get("observables", ["predictor"])),
+            draws=self.first["draws"],
+            seed=self.root.seed,
+            batch=batch,
+            varied=_difference(self.sections.get("varied") or {}),
+        )
+
+    def _marked(self, problems):
+        """Problems whose keys say under which section the value stands."""
+        return [problem._replace(key=problem.key + self._section(problem.key)) for problem in problems]
+
+    def _section(self, place):
+        path = tuple(place.removeprefix(f"{self.where}.").split("."))
+        section = next((s for s in reversed(SECTIONS) if has(self.sections.get(s) or {}, path)), None)
+        return f" (under {section})" if section else ""
+
+    def _add(self, name, what, accepted):
+        self.problems.append(f"{self.where}: {name} {what}; accepted: {accepted}")
+
+
+def _kind_problems(sort, spec, where, named=False):
+    """What is wrong with the parameters of a kind, or with its name. named: the name is part of the place, not a key."""
+    registry, values = REGISTRIES[sort], dict(spec)
+    name = values.pop("kind", None)
+    if name in registry.names():
+        return violations(registry.get(name), values, where)
+    accepted = f"{', '.join(registry.names())}{near(name, registry.names())}"
+    if named:
+        return [Problem(where, values, accepted, "unknown")]
+    return [Problem(f"{where}.kind", name, accepted, "" if name else "missing")]
+
+
+def _demands(task, gates, observables):
+    """What gates and observables ask of the kind of task."""
+    asked = [(gates, f"{gates.name()} gates")] + [(o, f"the observable {o.name()}") for o in observables]
+    for kind, what in asked:
+        notes, labels = getattr(kind, "needs_notes", ()), getattr(kind, "needs_labels", False)
+
+        def fits(candidate, kind=kind, notes=notes, labels=labels):
+            return (
+                (candidate.has_subtasks or not kind.needs_subtasks)
+                and (candidate.labelled or not labels)
+                and set(notes) <= set(candidate.notes)
+            )
+
+        if not fits(task):
+            accepted = [name for name in REGISTRIES["task"].names() if fits(REGISTRIES["task"].get(name))]
+            yield Problem("task.kind", task.name(), f"{' or '.join(accepted)}, for {what}")
+
+
+def _method_problems(methods, task, network, draws):
+    for name, method in methods.items():
+        if (method.draws or 1) > draws:
+            yield Problem(f"methods.{name}.draws", method.draws, f"at most the draws of the experiment, {draws}")
+        if method.needs_labels and not task.labelled:
+            yield Problem("task.kind", task.name(), f"a task with labels, for {name}")
+        for parameter, accepted in method.needs.items():
+            if not getattr(network, parameter):
+                yield Problem(f"network.{parameter}", getattr(network, parameter), f"{accepted}, for {name}")
 
 
 def _fill_variants(experiments):
     """Give each variant the sections of the experiment that it varies."""
-    problems = []
+    problems, plain = [], [name for name, found in experiments.items() if not found.get("base")]
     for name, sections in experiments.items():
         base = sections.pop("base", None)
         if base is None:
             continue
-        if base not in experiments or "base" in experiments[base] or "varied" in experiments[base]:
-            plain = [other for other, found in experiments.items() if "base" not in found and "varied" not in found]
-            problems.append(
-                f"experiments.{name}.base = {base!r}; accepted: an experiment that is not a variant{_near(base, plain)}"
-            )
+        if base not in plain:
+            accepted = f"an experiment that is not a variant{near(base, plain)}"
+            problems.append(Problem(f"experiments.{name}.base", base, accepted))
             continue
-        filled = copy.deepcopy(experiments[base])
-        _merge(filled, sections)
+        filled = merge({}, experiments[base])
+        merge(filled, sections)
         sections |= filled
         sections.setdefault("varied", {})
     return problems
@@ -238,295 +361,83 @@ def _difference(varied):
     found = [
         (path, value) for path, value in leaves(varied) if path[0] in ("task", "gates", "network") and value not in (None, {})
     ]
-    found += [(("sweep", path[1]), value) for path, value in leaves(varied) if path[0] == "sweep"] if not found else []
-    text = (
-        f"{'.'.join(path)} = {value}" if path[0] != "sweep" else f"{path[1]} = {value[0]} ... {value[-1]}"
-        for path, value in found
-    )
-    return ", ".join(text)
+    if found:
+        return ", ".join(f"{'.'.join(path)} = {value}" for path, value in found)
+    swept = [(path[1], value) for path, value in leaves(varied) if path[0] == "sweep"]
+    return ", ".join(f"{axis} = {values[0]} ... {values[-1]}" for axis, values in swept)
 
 
-def _without_none(tree):
-    """Without the keys that a variant has set to nothing."""
-    return {key: _without_none(value) if isinstance(value, dict) else value for key, value in tree.items() if value is not None}
+def _figure(name, layout, experiments):
+    """A figure from its layout, and what is wrong with it."""
+    where, problems, panels = f"figures.{name}", [], {}
+    letters = set("".join(layout.mosaic)) - {"."}
+    if letters != set(layout.panels):
+        accepted = f"those of panels, {sorted(layout.panels)}"
+        problems.append(f"{where}.mosaic has panels {sorted(letters)}; accepted: {accepted}")
+    if len({len(row) for row in layout.mosaic}) > 1:
+        problems.append(Problem(f"{where}.mosaic", layout.mosaic, "rows of one length"))
+    for letter, spec in layout.panels.items():
+        found = _kind_problems("panel", spec, f"{where}.panels.{letter}")
+        problems += found
+        if not found:
+            panels[letter] = REGISTRIES["panel"].make(spec)
+            for shown in panels[letter].shown():
+                problems += _shown_problems(f"{where}.panels.{letter}", shown, experiments)
+    if problems:
+        return None, problems
+    return Figure(caption=layout.caption, size=layout.size, mosaic=layout.mosaic, panels=panels), []
 
 
-def _at(values, point):
-    """The values with swept parameters set to those of one point."""
-    values = values | {axis.split(".")[0]: dict(values[axis.split(".")[0]]) for axis in point}
-    for axis, value in point.items():
-        section, key = axis.split(".")
-        values[section][key] = value
-    return values
-
-
-def _semantic_problems(where, values, digits):
-    """What the schema can't say about one point of an experiment."""
-    task, gates, problems = values["task"], values["gates"], []
-
-    def need(ok, key, value, accepted):
-        if not ok:
-            problems.append(f"{where}.{key} = {value!r}; accepted: {accepted}")
-
-    kind = task["kind"]
-    if kind.startswith("mnist"):
-        step = 4 if kind == "mnist_conflicting" else 2
-        for key in ("P", "P_t"):
-            need(task[key] % step == 0, f"task.{key}", task[key], f"multiples of {step}, for equal classes")
-        counts = COUNTS[digits["source"]]
-        classes = counts[:2] if kind == "mnist_conflicting" else (sum(counts[0::2]), sum(counts[1::2]))
-        needed = (task["P"] + task["P_t"]) // step
-        need(
-            needed <= min(classes),
-            "task.P + P_t",
-            task["P"] + task["P_t"],
-            f"at most {step * min(classes)}, since the digits source {digits['source']!r} has {min(classes)} digits of a class",
-        )
-    if kind == "noisy_teacher":
-        need(task["P_t"] <= task["P"], "task.P_t", task["P_t"], f"at most task.P = {task['P']}")
-    if kind == "clustered_teacher":
-        need(task["N0"] % task["subsets"] == 0, "task.N0", task["N0"], f"multiples of task.subsets = {task['subsets']}")
-    if gates["kind"] == "local":
-        need(
-            gates["M"] % gates["subsets"] == 0,
-            "gates.M",
-            gates["M"],
-            f"multiples of gates.subsets = {gates['subsets']}",
-        )
-        N0 = task.get("N0", 784)
-        need(N0 % gates["subsets"] == 0, "gates.subsets", gates["subsets"], f"divisors of the input dimension {N0}")
-    if gates["kind"] == "soft_kmeans" and "P" in task:
-        n = task["P"] * task.get("permutations", 1)
-        need(gates["M"] <= n, "gates.M", gates["M"], f"at most the {n} training inputs, for soft_kmeans gates")
-    if gates["kind"] == "top_down":
-        need(kind in SEVERAL_TASKS, "task.kind", kind, f"{' or '.join(SEVERAL_TASKS)}, for top_down gates")
-    for observable in values["observables"]:
-        kinds = OBSERVED_ON.get(observable)
-        if kinds:
-            need(kind in kinds, "task.kind", kind, f"{' or '.join(kinds)}, for the observable {observable}")
-    if "kernel_profile" not in values["observables"]:
-        need(kind != "angles", "task.kind", kind, "a task with labels, for observables other than kernel_profile")
-        need(values["network"]["L"] >= 1, "network.L", values["network"]["L"], "at least 1 for a network that learns")
-    for name, settings in values["methods"].items():
-        draws, most = settings.get("draws", 1), values["draws"]
-        need(draws <= most, f"methods.{name}.draws", draws, f"at most the draws of the experiment, {most}")
-        if name in ("langevin", "posterior"):
-            need(values["network"]["T"] > 0, "network.T", values["network"]["T"], f"a temperature above 0, for {name}")
-    if set(values["methods"]) != {"gp"}:
-        need("N" in values["network"], "network.N", None, "a width, for methods other than gp")
-        need(kind != "angles", "task.kind", kind, "a task with labels, for methods other than gp")
-    return problems
-
-
-def _figure_problems(figures, experiments):
-    problems = []
-    for name, figure in figures.items():
-        where = f"figures.{name}"
-        letters = set("".join(figure["mosaic"])) - {"."}
-        if letters != set(figure["panels"]):
-            problems.append(
-                f"{where}.mosaic has panels {sorted(letters)}; accepted: those of panels, {sorted(figure['panels'])}"
-            )
-        if len({len(row) for row in figure["mosaic"]}) > 1:
-            problems.append(f"{where}.mosaic = {figure['mosaic']}; accepted: rows of one length")
-        for letter, panel in figure["panels"].items():
-            for series in shown_series(panel):
-                problems += _series_problems(f"{where}.panels.{letter}", panel, series, experiments)
-    return problems
-
-
-def _series_problems(key, panel, series, experiments):
-    name = series["experiment"]
-    if name not in experiments:
-        return [f"{key}.experiment = {name!r}; accepted: {', '.join(experiments)}{_near(name, experiments)}"]
-    problems = []
-    axes = {axis.split(".")[1]: values for axis, values in experiments[name].sweep.items()}
-    for role in ("x", "hue"):
-        axis = series.get(role, panel.get(role))
+def _shown_problems(place, shown, experiments):
+    if shown.experiment not in experiments:
+        accepted = f"{', '.join(experiments)}{near(shown.experiment, experiments)}"
+        return [Problem(f"{place}.experiment", shown.experiment, accepted)]
+    experiment, problems = experiments[shown.experiment], []
+    axes = {axis.split(".")[1]: values for axis, values in experiment.sweep.items()}
+    for role, axis in shown.axes.items():
         if axis is not None and axis not in axes:
-            problems.append(f"{key}.{role} = {axis!r}; accepted: an axis of the sweep of {name}, {', '.join(axes) or 'none'}")
-    methods = experiments[name].methods
-    if series["method"] not in methods:
-        problems.append(f"{key}.method = {series['method']!r}; accepted: a method of {name}, {', '.join(methods)}")
-    for axis, value in series.get("select", {}).items():
+            accepted = f"an axis of the sweep of {shown.experiment}, {', '.join(axes) or 'none'}"
+            problems.append(Problem(f"{place}.{role}", axis, accepted))
+    for axis, value in shown.select.items():
         if value not in axes.get(axis, ()):
-            problems.append(f"{key}.select.{axis} = {value!r}; accepted: {axes.get(axis) or 'an axis of the sweep'}")
+            problems.append(Problem(f"{place}.select.{axis}", value, axes.get(axis) or "an axis of the sweep"))
+    if shown.method not in experiment.methods:
+        accepted = f"a method of {shown.experiment}, {', '.join(experiment.methods)}"
+        return [*problems, Problem(f"{place}.method", shown.method, accepted)]
+    for variable in shown.variables:
+        problems += _unknown_variable(f"{place}.quantity", variable, experiment, shown.method)
     return problems
 
 
-def _claim_problems(claims, agreement, figures, experiments):
-    """Claims about figures, experiments, methods and axes that aren't there."""
+def _unknown_variable(place, variable, experiment, method):
+    """A problem if a method of an experiment doesn't measure a variable."""
+    measured = list(REGISTRIES["method"].get(method).variables)
+    for name in experiment.observables:
+        measured += REGISTRIES["observable"].get(name).variables
+    if variable in measured:
+        return []
+    return [Problem(place, variable, f"{', '.join(dict.fromkeys(measured))}{near(variable, measured)}")]
+
+
+def _unmeasured(claims, agreement, experiments):
+    """Claims about variables that nobody measures."""
     problems = []
-    for name, claim in claims.items():
-        where, figure = f"claims.{name}", claim["figure"]
-        if figure not in figures:
-            problems.append(f"{where}.figure = {figure!r}; accepted: {', '.join(figures)}")
-        elif claim["panel"] not in figures[figure]["panels"]:
-            problems.append(f"{where}.panel = {claim['panel']!r}; accepted: {', '.join(figures[figure]['panels'])}")
-        unknown = [variant for variant in claim["sensitivity"] if variant not in experiments]
-        problems += [f"{where}.sensitivity: {v!r}; accepted: {', '.join(experiments)}{_near(v, experiments)}" for v in unknown]
-        if not unknown:
-            for reference in references(claim):
-                problems += _reference_problems(where, *reference, experiments)
-    for i, entry in enumerate(agreement):
-        where = f"agreement[{i}]"
-        for found in (entry, entry | entry["reference"]):
-            problems += _reference_problems(where, found["experiment"], found["method"], experiments)
-        if entry["figure"] not in figures:
-            problems.append(f"{where}.figure = {entry['figure']!r}; accepted: {', '.join(figures)}")
-    return list(dict.fromkeys(problems))
-
-
-def _reference_problems(where, experiment, method, experiments):
-    if experiment not in experiments:
-        return [f"{where}: experiment {experiment!r}; accepted: {', '.join(experiments)}{_near(experiment, experiments)}"]
-    if method not in experiments[experiment].methods:
-        return [f"{where}: method {method!r}; accepted: a method of {experiment}, {', '.join(experiments[experiment].methods)}"]
-    return []
-
-
-def _violations(value, node, schema, where="", sections=None):
-    """One line for each way in which `value` breaks the schema `node`."""
-    resolved = {"$schema": schema["$schema"], "$defs": schema["$defs"]} | {k: v for k, v in node.items() if k != "$defs"}
-    lines = []
-    for error in sorted(Draft202012Validator(resolved).iter_errors(value), key=lambda e: list(map(str, e.absolute_path))):
-        lines += _explain(error, where, sections, schema)
-    return list(dict.fromkeys(lines))
-
-
-def _explain(error, where, sections, schema):
-    path = list(error.absolute_path)
-    key = _key(where, path)
-    if sections:
-        section = next((s for s in reversed(SECTIONS) if _has(sections.get(s, {}), tuple(path))), None)
-        key += f" (under {section})" if section and path else ""
-    if error.validator == "additionalProperties":
-        allowed = list(error.schema.get("properties", {}))
-        unknown = [k for k in error.instance if k not in allowed]
-        return [
-            f"{_key(where, [*path, k])} = {_short(error.instance[k])} is not a known key; accepted here: "
-            f"{', '.join(allowed)}{_near(k, allowed)}"
-            for k in unknown
-        ]
-    if error.validator == "required":
-        missing = [k for k in error.validator_value if k not in error.instance]
-        accepted = {k: _accepted(_deref(error.schema.get("properties", {}).get(k, {}), schema)) for k in missing}
-        return [f"{_key(where, [*path, k])} is missing; accepted: {accepted[k]}" for k in missing]
-    if "propertyNames" in error.absolute_schema_path:
-        return [f"{key}: the name {error.instance!r} is not possible; accepted: names that match {error.validator_value}"]
-    near = _near(error.instance, error.validator_value) if error.validator == "enum" else ""
-    return [f"{key} = {_short(error.instance)}; accepted: {_accepted(error.schema)}{near}"]
-
-
-def _accepted(node):
-    if "enum" in node:
-        return ", ".join(map(str, node["enum"]))
-    low = (
-        f">= {node['minimum']}" if "minimum" in node else f"> {node['exclusiveMinimum']}" if "exclusiveMinimum" in node else ""
-    )
-    high = f"<= {node['maximum']}" if "maximum" in node else ""
-    names = {
-        "integer": "a whole number",
-        "number": "a number",
-        "object": "keys and values",
-        "array": "a list",
-        "string": "text",
-    }
-    names |= {"boolean": "true or false"}
-    parts = [names.get(node.get("type"), "a value")]
-    parts += [" and ".join(part for part in (low, high) if part)] if low or high else []
-    if "pattern" in node:
-        parts.append(f"that matches {node['pattern']}")
-    for word, text in (("minItems", "at least"), ("maxItems", "at most"), ("maxProperties", "at most")):
-        if word in node:
-            parts.append(f"with {text} {node[word]} entries")
-    return " ".join(parts)
-
-
-def _near(word, words):
-    close = difflib.get_close_matches(str(word), [str(w) for w in words], n=1, cutoff=0.6)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    for place, entry in [
+        *((f"claims.{name}.measured.variable", claim["measured"]) for name, claim in claims.items()),
+        *((f"agreement[{i}].variable", entry) for i, entry in enumerate(agreement)),
+    ]:
+        if entry.get("variable") and entry["experiment"] in experiments:
+            problems += _unknown_variable(place, entry["variable"], experiments[entry["experiment"]], entry["method"])
+    return problems
 
 
 def _not_finite(tree, path=()):
-    items = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    """Numbers that are none, and trees that contain themselves."""
+    if len(path) > MOST_LEVELS:
+        return [f"{key('', path[:3])} ... : accepted: at most {MOST_LEVELS} levels, and no alias to a value that contains it"]
     problems = []
-    if len(path) > DEEPEST:
-        return [f"{_key('', path[:3])} ... : accepted: at most {DEEPEST} levels, and no alias to a value that contains it"]
-    for key, value in items:
+    for name, value in tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ():
         if isinstance(value, float) and not math.isfinite(value):
-            problems.append(f"{_key('', [*path, key])} = {value}; accepted: a finite number")
-        problems += _not_finite(value, (*path, key))
+            problems.append(Problem(key("", [*path, name]), value, "a finite number"))
+        problems += _not_finite(value, (*path, name))
     return problems
-
-
-def _fill_defaults(value, node, schema):
-    """Put the defaults of the schema where `value` has nothing."""
-    node = _deref(node, schema)
-    for branch in node.get("allOf", ()):
-        if Draft202012Validator(branch["if"]).is_valid(value):
-            _fill_defaults(value, branch["then"], schema)
-    for key, child in node.get("properties", {}).items():
-        child = _deref(child, schema)
-        if key not in value and "default" in child:
-            value[key] = copy.deepcopy(child["default"])
-        if isinstance(value.get(key), dict):
-            _fill_defaults(value[key], child, schema)
-        if isinstance(value.get(key), list) and child.get("items", {}).get("type") == "object":
-            for item in value[key]:
-                _fill_defaults(item, child["items"], schema)
-    extra = node.get("additionalProperties")
-    if isinstance(extra, dict):
-        for key in set(value) - set(node.get("properties", {})):
-            if isinstance(value[key], dict):
-                _fill_defaults(value[key], extra, schema)
-
-
-def _property(node, key, values, schema):
-    node = _deref(node, schema)
-    if key in node.get("properties", {}) and node["properties"][key]:
-        return _deref(node["properties"][key], schema)
-    for branch in node.get("allOf", ()):
-        if Draft202012Validator(branch["if"]).is_valid(values):
-            return _property(branch["then"], key, values, schema)
-    return {}
-
-
-def _deref(node, schema):
-    if "$ref" in node:
-        target = schema["$defs"][node["$ref"].removeprefix("#/$defs/")]
-        return target | {k: v for k, v in node.items() if k != "$ref"}
-    return node
-
-
-def _merge(base, extra):
-    for key, value in extra.items():
-        if isinstance(value, dict) and isinstance(base.get(key), dict):
-            _merge(base[key], value)
-        else:
-            base[key] = value
-
-
-def _has(tree, path):
-    for key in path:
-        if not isinstance(tree, dict) or key not in tree:
-            return False
-        tree = tree[key]
-    return True
-
-
-def _key(where, path):
-    text = where
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
-    return text or "the configuration"
-
-
-def _short(value):
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _error(problems):
-    count = f"{len(problems)} problem" + ("s" if len(problems) > 1 else "")
-    return ConfigError("\n".join([f"The configuration has {count}:", *(f"  {line.strip()}" for line in problems)]))

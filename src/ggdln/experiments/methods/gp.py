@@ -1,38 +1,64 @@
-"""The infinite-width limit as a method."""
+"""The infinite-width limit."""
 
-import xarray as xr
+from typing import ClassVar
 
-from ggdln.theory.kernels import normalized_gp_kernel
+from pydantic import Field
+
+from ggdln.core.kinds import Costs, Look, Terms, Variable
+from ggdln.experiments.methods import Method
 from ggdln.observables import observe
 from ggdln.theory.gp import gp_limit
-
-MEASURED = ("predictor", "kernel_shape", "task_correlation", "kernel_blocks")
-"""Observables of the limit; the others are about the order parameters, which are trivial there."""
+from ggdln.theory.regression import RANK_TOLERANCE
 
 
-def measure(curve, task, gates, draw, point):
-    """Predictor statistics and the shape of the kernel at each depth and prior."""
-    g, g_test = gates(task.x, task.task), gates(task.x_test, task.task_test)
-    return [_measure(curve, task, g, g_test, network) for network in curve.inner_points()]
+class Gp(Method):
+    """Infinite-width limit"""
 
-
-def _measure(curve, task, g, g_test, network):
-    if "kernel_profile" in curve.observables:
-        profile = normalized_gp_kernel(task.x[:1], g[:1], task.x_test, g_test, depth=network["L"])[0]
-        return {"kernel_profile": xr.DataArray(profile, coords={"theta": task.notes["theta"][1]}, dims="theta")}
-    solution = gp_limit(
-        task.x,
-        g,
-        task.y,
-        depth=network["L"],
-        sigma=network["sigma"],
-        temperature=network["T"],
-        rank_tolerance=curve.settings["rank_tolerance"],
+    look: ClassVar[Look] = Look("infinite width", "blue", linestyle="--")
+    ignores: ClassVar[tuple] = ("N",)
+    needs: ClassVar[dict] = {}
+    needs_labels: ClassVar[bool] = False
+    costs: ClassVar[Costs] = Costs(
+        {"factors": 0.022, "kernels": 0.0814, "points": 0.00234, "start": 1.21},
+        {"inputs": 2.11, "kernels": 2.6, "start": 113.0},
     )
-    names = [name for name in curve.observables if name in MEASURED]
-    return {
-        "training_error": solution.train_error,
-        "rank": solution.rank,
-        "dead": solution.dead,
-        **observe(names, solution, task, g, g_test),
+    variables: ClassVar[dict[str, Variable]] = {
+        "training_error": Variable("training error", "epsilon_t", "mean over training inputs of (<f(x)> - Y)^2"),
+        "rank": Variable("rank of the kernel matrix", "", "rank K_GP"),
+        "dead": Variable("training inputs without an active gate", "", "g(x) = 0"),
     }
+
+    rank_tolerance: float = Field(
+        RANK_TOLERANCE,
+        gt=0,
+        le=0.01,
+        description="A direction counts as independent if its squared length exceeds this share of the largest",
+    )
+
+    def measure(self, point):
+        return [self._at(point, network) for network in point.networks]
+
+    def _at(self, point, network):
+        sample = point.sample
+        solution = gp_limit(
+            sample.task.x,
+            sample.g,
+            sample.task.y,
+            depth=network["L"],
+            sigma=network["sigma"],
+            temperature=network["T"],
+            rank_tolerance=self.rank_tolerance,
+        )
+        return {
+            "training_error": solution.train_error,
+            "rank": solution.rank,
+            "dead": solution.dead,
+            **observe(point.observables, solution, sample, ("predict", "kernel")),
+        }
+
+    def terms(self, sizes, M, network, *, runs, memory_mb):
+        everywhere = sizes.P * (sizes.P + sizes.P_t)
+        return Terms(
+            {"factors": sizes.P * everywhere / 1e9, "kernels": everywhere * (sizes.N0 + M) / 1e9},
+            {"kernels": 8 * everywhere / 1e6},
+        )

@@ -1,47 +1,92 @@
-"""The finite-width theory as a method."""
+"""The finite-width theory."""
+
+import math
+from typing import ClassVar
 
 import numpy as np
+from pydantic import Field
 
-from ggdln.observables import block_ratio, observe
-from ggdln.theory.solution import solve_sweep
-
-
-def measure(curve, task, gates, draw, point):
-    """Observables at each width, depth and prior; sweeps of width or prior follow the saddle point from point to point."""
-    g, g_test = gates(task.x, task.task), gates(task.x_test, task.task_test)
-    networks = curve.inner_points()
-    results = [None] * len(networks)
-    swept = "sigma" if "network.sigma" in curve.sweep else "N"
-    chains = {}
-    for i, network in enumerate(networks):
-        fixed = tuple(value for key, value in sorted(network.items()) if key != swept)
-        chains.setdefault(fixed, []).append(i)
-    for indices in chains.values():
-        network = networks[indices[0]]
-        values = [networks[i][swept] for i in indices]
-        along = {"sigmas": values, "width": network["N"]} if swept == "sigma" else {"widths": values, "sigma": network["sigma"]}
-        solutions = solve_sweep(task.x, g, task.y, depth=network["L"], temperature=network["T"], **along, **curve.settings)
-        for i in indices:
-            # A solution that has made predictions holds a kernel; let go of each before the next.
-            results[i] = _measure(curve, task, g, g_test, solutions.pop(0))
-    return results
+from ggdln.core.kinds import Costs, Look, Terms, Variable
+from ggdln.experiments.methods import Method
+from ggdln.observables import observe
+from ggdln.theory.solution import Solver, solve_sweep
 
 
-def _measure(curve, task, g, g_test, solution):
-    if solution.temperature > 0:
-        fitted, _ = solution.predict(task.x, g)
-        training_error = np.mean((fitted - task.y) ** 2)
-    else:
-        # Every live training input is fitted exactly; a dead one is predicted 0.
-        training_error = np.sum(task.y[~g.any(axis=1)] ** 2) / len(task.y)
-    result = {
-        "training_error": training_error,
-        "hamiltonian": solution.hamiltonian,
-        "residual": solution.residual,
-        "evaluations": solution.evaluations,
-        "dead": solution.dead,
-        **observe(curve.observables, solution, task, g, g_test),
+class Theory(Method):
+    """Finite-width theory"""
+
+    look: ClassVar[Look] = Look("theory", "ink", linestyle="-")
+    costs: ClassVar[Costs] = Costs(
+        {"factors": 0.255, "points": 0.0185, "powers": 18.0, "start": 1.41},
+        {"inputs": 1.72, "kernels": 2.19, "powers": 60.1, "start": 145.0},
+    )
+    variables: ClassVar[dict[str, Variable]] = {
+        "training_error": Variable("training error", "epsilon_t", "mean over training inputs of (<f(x)> - Y)^2"),
+        "hamiltonian": Variable("effective Hamiltonian at the saddle point, measured from the prior", "H_L"),
+        "residual": Variable("residual of the saddle-point equation relative to its terms"),
+        "evaluations": Variable("factorizations of the kernel that the solve took"),
+        "dead": Variable("training inputs without an active gate", "", "g(x) = 0"),
     }
-    if "order_parameter" in result and "subsets" in curve.gates:
-        result["block_ratio"] = block_ratio(result["order_parameter"].values, curve.gates["subsets"])
-    return result
+
+    tolerance: float = Field(
+        1e-8,
+        gt=0,
+        le=0.001,
+        description="Largest residual of the saddle-point equation, relative to its terms, that counts as solved",
+    )
+    max_evaluations: int = Field(500, ge=1, le=1_000_000, description="Most factorizations of the kernel in one solve")
+
+    def measure(self, point):
+        """Sweeps of width or prior follow the saddle point from value to value; other parameters begin anew."""
+        sample, networks = point.sample, point.networks
+        swept = "sigma" if len({network["sigma"] for network in networks}) > 1 else "N"
+        chains = {}
+        for i, network in enumerate(networks):
+            fixed = tuple(value for key, value in sorted(network.items()) if key != swept)
+            chains.setdefault(fixed, []).append(i)
+        results = [None] * len(networks)
+        for indices in chains.values():
+            network = networks[indices[0]]
+            values = [networks[i][swept] for i in indices]
+            along = (
+                {"sigmas": values, "width": network["N"]} if swept == "sigma" else {"widths": values, "sigma": network["sigma"]}
+            )
+            solutions = solve_sweep(
+                sample.task.x,
+                sample.g,
+                sample.task.y,
+                depth=network["L"],
+                temperature=network["T"],
+                solver=Solver(tolerance=self.tolerance, max_evaluations=self.max_evaluations),
+                **along,
+            )
+            for i in indices:
+                # A solution that has made predictions holds a kernel; let go of each before the next.
+                results[i] = self._at(point, solutions.pop(0))
+        return results
+
+    def _at(self, point, solution):
+        task, g = point.sample.task, point.sample.g
+        if solution.temperature > 0:
+            fitted, _ = solution.predict(task.x, g)
+            training_error = np.mean((fitted - task.y) ** 2)
+        else:
+            # Every live training input is fitted exactly; a dead one is predicted 0.
+            training_error = np.sum(task.y[~g.any(axis=1)] ** 2) / len(task.y)
+        return {
+            "training_error": training_error,
+            "hamiltonian": solution.hamiltonian,
+            "residual": solution.residual,
+            "evaluations": solution.evaluations,
+            "dead": solution.dead,
+            **observe(point.observables, solution, point.sample, ("predict", "kernel", "order_parameters")),
+        }
+
+    def terms(self, sizes, M, network, *, runs, memory_mb):
+        everywhere, depth = sizes.P * (sizes.P + sizes.P_t), network["L"]
+        # Distinct products of L gates, of which there are no more than distinct inputs or sets of open gates.
+        powers = min(math.comb(M + depth - 1, depth), sizes.P, 2 ** min(M, 60))
+        return Terms(
+            {"factors": sizes.P * everywhere / 1e9, "powers": depth * sizes.P * powers**2 / 1e9},
+            {"kernels": 8 * everywhere / 1e6, "powers": 8 * sizes.P * powers / 1e6},
+        )

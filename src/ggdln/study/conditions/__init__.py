@@ -5,7 +5,7 @@
 
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ggdln.core.kinds import Kind
 
@@ -17,6 +17,17 @@ class Comparison(BaseModel):
     experiment: str | None = Field(None, description="Experiment that is shown")
     method: str | None = Field(None, description="Method that is shown")
     select: dict | None = Field(None, description="Value of each axis of the sweep that is held fixed")
+
+    @model_validator(mode="after")
+    def _differs(self):
+        if self.experiment is self.method is self.select is None:
+            raise ValueError("at least one of experiment, method and select")
+        return self
+
+    def words(self):
+        """What it is compared with, in words."""
+        held = [f"{axis} = {value}" for axis, value in (self.select or {}).items()]
+        return " ".join([name for name in (self.experiment, self.method) if name] + held)
 
 
 class Condition(Kind):

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from ggdln.core.kinds import Look
+from ggdln.core.kinds import REGISTRIES, Look
 from ggdln.study import style
 from ggdln.study.panels import Limits, Mark, Panel, Scale, Shown, line, name, symbol
 from ggdln.theory.capacity import capacity, gates_at_capacity
@@ -95,8 +95,8 @@ def _capacity_marks(series, data, experiments):
     if series.hue == "L":
         depths, colours = data[f"{series.experiment}/{series.method}"].L.values, style.HUES
     else:
-        depths, colours = [experiment.network.L], ("ink",)
-    sizes, marks = experiment.task.sizes(), []
+        depths, colours = [experiment["network"]["L"]], ("ink",)
+    sizes, marks = REGISTRIES["task"].make(experiment["task"]).sizes(), []
     for depth, colour in zip(depths, colours, strict=False):
         M = gates_at_capacity(sizes.N0, sizes.P, int(depth))
         marks.append(Mark(M, "M", colour, "--", "capacity", "capacity"))

@@ -1,0 +1,96 @@
+"""Which source files a program is made of, and a fingerprint of what they compute.
+
+The fingerprint is taken of the parsed code without what only tells: comments, docstrings, descriptions of parameters and
+variables, looks, predicted costs, and functions whose names say that they only check, describe or predict. So a new word
+reruns no calculation. Programs that put such words into what they make ask for a fingerprint of everything.
+"""
+
+import ast
+import hashlib
+from functools import cache
+from pathlib import Path
+
+TELLING_CALLS = {"Variable", "Look", "Costs"}
+TELLING_FUNCTIONS = {"problems", "terms", "sizes", "work", "words", "heading"}
+
+
+def modules_of(programs, folders):
+    """The files `programs` and all modules under `folders` that they import, directly or not, sorted."""
+    folders = tuple(Path(folder) for folder in folders)
+    found, queue = set(), [Path(program) for program in programs]
+    while queue:
+        path = queue.pop()
+        if path not in found:
+            found.add(path)
+            queue += _imported(path, folders)
+    return sorted(found)
+
+
+def fingerprint(files, *, words=False):
+    """A short hash of what the files compute; with `words`, also of what they say."""
+    total = hashlib.sha256()
+    for file in files:
+        total.update(f"{Path(file).name} {_digest(str(file), words)}\n".encode())
+    return total.hexdigest()[:16]
+
+
+def forget():
+    """Read all files anew from here on."""
+    for function in (_tree, _imported, _digest):
+        function.cache_clear()
+
+
+@cache
+def _tree(path):
+    return ast.parse(Path(path).read_text(), path)
+
+
+@cache
+def _digest(path, words):
+    tree = ast.parse(Path(path).read_text(), path)  # a tree of its own, since it is changed
+    tree = _WithoutDocstrings().visit(tree) if words else _WithoutWords().visit(tree)
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+
+
+class _WithoutDocstrings(ast.NodeTransformer):
+    def visit_Expr(self, node):
+        is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        return None if is_text else self.generic_visit(node)
+
+
+class _WithoutWords(_WithoutDocstrings):
+    def visit_FunctionDef(self, node):
+        return None if node.name in TELLING_FUNCTIONS else self.generic_visit(node)
+
+    def visit_Call(self, node):
+        name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+        if name in TELLING_CALLS:
+            return ast.Constant(None)
+        node.keywords = [keyword for keyword in node.keywords if keyword.arg != "description"]
+        return self.generic_visit(node)
+
+
+@cache
+def _imported(path, folders):
+    files = []
+    for node in ast.walk(_tree(str(path))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        else:
+            continue
+        for name in names:
+            files += _files(name, folders)
+    return files
+
+
+def _files(name, folders):
+    """The files that importing `name` runs: the packages above it and the module itself."""
+    parts = name.split(".")
+    files = []
+    for folder in folders:
+        for i in range(1, len(parts) + 1):
+            base = folder.joinpath(*parts[:i])
+            files += [path for path in (base / "__init__.py", base.with_suffix(".py")) if path.is_file()]
+    return files

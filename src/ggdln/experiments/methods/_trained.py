@@ -1,0 +1,91 @@
+"""What methods that train networks share: blocks of runs, and statistics over all of them."""
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from ggdln.core.kinds import Costs, Terms, Variable
+from ggdln.experiments.methods import ERRORS, RUNS, Method, over_runs
+from ggdln.networks.settings import Network, floats_per_run, weight_count
+from ggdln.networks.status import CONVERGED, FLOOR
+from ggdln.observables import ReadoutSolution, observe
+
+ITEMSIZE = {"float32": 4, "float64": 8}
+
+
+class Trained(Method):
+    """Networks trained from different initial weights."""
+
+    ignores: ClassVar[tuple] = ("T",)
+    simulates: ClassVar[bool] = True
+    split: ClassVar[str] = "runs"
+    costs: ClassVar[Costs] = Costs(
+        {"kernels": 0.969, "passes": 1.53, "points": 0.002, "start": 2.67},
+        {"inputs": 2.06, "networks": 1.04, "start": 316.0, "tests": 2.3},
+    )
+    variables: ClassVar[dict[str, Variable]] = {
+        **RUNS,
+        **ERRORS,
+        "runs_at_floor": Variable("runs that can't reach the stop rule and end at their least training error"),
+        "prediction": Variable("predictions of trained networks at the test inputs", "f(x_t)"),
+        "train_mse": Variable("training error of each network", "", "mean over training inputs of (f(x) - Y)^2"),
+        "steps": Variable("steps of the integrator"),
+        "status": Variable("how each run ended: 0 converged, 1 at its floor, 2 diverged, 3 unfinished"),
+        "U": Variable("readout statistics of each network", "U", "sum_i a_mi a_ni / N"),
+    }
+
+    runs: int = Field(ge=2, le=100_000, description="Trained networks for each draw and point")
+    tolerance: float = Field(1e-3, gt=0, le=1, description="Training stops when the mean squared training error is below this")
+    dtype: Literal["float32", "float64"] = Field("float32", description="Precision")
+
+    def train(self, point, i, network):
+        """The dataset over runs of `train_ensemble` or `train_relu`, for network number `i` of a point."""
+        raise NotImplementedError
+
+    def measure(self, point):
+        """Predictions of the runs of this job and, of gated networks, their readout statistics."""
+        results = []
+        for i, network in enumerate(point.networks):
+            trained = self.train(point, i, network)
+            kept = trained[["prediction", "train_mse", "steps", "status"]]
+            kept["prediction"] = kept.prediction.astype(np.float32)
+            result = dict(kept.data_vars)
+            if self.gated:
+                result["U"] = trained.U.rename(m="gate", n="gate2")
+            results.append(result)
+        return results
+
+    def combine(self, blocks, point):
+        """Statistics over runs. Those that diverged or didn't finish are left out and counted."""
+        return [self._average(block, point, network) for block, network in zip(blocks, point.networks, strict=True)]
+
+    def _average(self, trained, point, network):
+        status = trained.status.values
+        use = np.isin(status, (CONVERGED, FLOOR))
+        result = {
+            "training_error": trained.train_mse.values[use].mean() if use.any() else np.nan,
+            "steps": trained.steps.values.mean(),
+            "runs_used": int(use.sum()),
+            "runs_failed": int((~use).sum()),
+            "runs_at_floor": int((status == FLOOR).sum()),
+            **over_runs(trained.prediction.values, point.sample.task.y_test, use),
+        }
+        if "U" in trained:
+            M = len(point.sample.gates)  # a block may be padded to the largest number of gates in its file
+            solution = ReadoutSolution(trained.U.values[use][:, :M, :M].mean(axis=0), network["sigma"], network["L"])
+            result |= observe(point.observables, solution, point.sample, solution.offers)
+        return result
+
+    def terms(self, sizes, M, network, *, runs, memory_mb):
+        shape = Network(network["N"], network.get("L", 1))
+        itemsize = ITEMSIZE[self.dtype]
+        numbers = itemsize * floats_per_run(sizes.P, sizes.N0, M, shape) / 1e6
+        tests = itemsize * sizes.P_t * shape.width * (M if shape.depth > 1 else 1) / 1e6
+        return Terms(
+            {
+                "kernels": runs * sizes.P**2 * (sizes.P + shape.depth * shape.width) / 1e9,
+                "passes": runs * sizes.P * weight_count(sizes.N0, M, shape) / 1e9,
+            },
+            {"networks": numbers, "tests": tests},
+        )

@@ -1,0 +1,29 @@
+"""Langevin dynamics."""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from ggdln.core.kinds import Costs, Look
+from ggdln.experiments.methods._sampled import Sampled
+from ggdln.networks.settings import weight_count
+
+
+class Langevin(Sampled):
+    """Langevin dynamics"""
+
+    look: ClassVar[Look] = Look("Langevin", "blue", marker="o")
+    itemsize: ClassVar[int] = 4
+    costs: ClassVar[Costs] = Costs(
+        {"points": 0.0188, "start": 1.18, "steps": 0.144}, {"inputs": 1.0, "networks": 1.0, "samples": 13.2, "start": 204.0}
+    )
+
+    step: float = Field(gt=0, le=2, description="Step size epsilon times the largest tangent eigenvalue")
+
+    def sample(self, arrays, **settings):
+        from ggdln.networks.langevin import langevin
+
+        return langevin(*arrays, step=self.step, **settings)
+
+    def work(self, sweeps, sizes, M, network):
+        return {"steps": sweeps * sizes.P * weight_count(sizes.N0, M, network) / 1e9}

@@ -1,0 +1,35 @@
+"""What changes from step to step, as tensors that can be saved, restored and restricted to some runs.
+
+An integrator or a sampler is an object with its settings. It turns one `State` into the next and keeps nothing itself.
+"""
+
+from dataclasses import dataclass, fields, replace
+
+import torch
+
+from ggdln.networks.device import to_numpy
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """The weights (R, D) of R runs; subclasses add tensors whose first dimension is R."""
+
+    weights: torch.Tensor
+
+    def rows(self, kept):
+        """The state of some runs, by a boolean tensor (R,)."""
+        return replace(self, **{name: value[kept] for name, value in vars(self).items()})
+
+    def arrays(self):
+        """Arrays by name, for a checkpoint."""
+        return {f"state_{name}": to_numpy(value) for name, value in vars(self).items()}
+
+    @classmethod
+    def of(cls, arrays, place):
+        """The state that gave these arrays."""
+        return cls(**{field.name: _tensor(arrays[f"state_{field.name}"], place) for field in fields(cls)})
+
+
+def _tensor(array, place):
+    tensor = torch.tensor(array, device=place.device)
+    return tensor.to(place.dtype) if tensor.is_floating_point() else tensor

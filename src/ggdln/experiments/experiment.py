@@ -10,7 +10,7 @@ same, so experiments share what they have in common, and a further point of a sw
 """
 
 import itertools
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import xarray as xr
@@ -37,7 +37,7 @@ class Piece:
 
     @property
     def id(self):
-        return identifier(self.method, asdict(self))
+        return identifier(self.method, vars(self))
 
     @property
     def gating(self):
@@ -166,7 +166,9 @@ def concat(datasets, dim):
     sizes = [set(dataset.sizes.items()) for dataset in datasets]
     uneven = {name for name, _ in set.union(*sizes) - set.intersection(*sizes)} - {dim}
     numbered = [
-        dataset.assign_coords({name: np.arange(dataset.sizes[name]) for name in uneven & set(dataset.dims) - set(dataset.coords)})
+        dataset.assign_coords(
+            {name: np.arange(dataset.sizes[name]) for name in uneven & set(dataset.dims) - set(dataset.coords)}
+        )
         for dataset in datasets
     ]
     return xr.concat(numbered, dim, join="outer")

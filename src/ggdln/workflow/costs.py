@@ -1,8 +1,8 @@
 """What a job costs: core-seconds and peak memory, predicted from the sizes of what it does.
 
 A prediction is a sum of terms. Each kind says how much of which term a job of it takes; the coefficients are fitted to the
-benchmark files of the workflow by `benchmarks/resources.py`, which also compares prediction and measurement. Amounts are in 10^9
-multiplications (time) and 10^6 bytes (memory). No result depends on them.
+benchmark files of the workflow by `benchmarks/resources.py`, which also compares prediction and measurement. Amounts are in
+10^9 multiplications (time) and 10^6 bytes (memory). No result depends on them.
 """
 
 import math

@@ -39,7 +39,9 @@ class Batch(Model):
 
     draws: int = Field(5, ge=1, description="Draws in one job")
     points: int = Field(
-        1, ge=1, description="Sweep points of task and gates in one job; with more than 1 a new value may recompute its neighbours"
+        1,
+        ge=1,
+        description="Sweep points of task and gates in one job; with more than 1 a new value may recompute its neighbours",
     )
     runs: int = Field(10, ge=1, description="Trained networks in one job, for each draw and point")
 

@@ -1,6 +1,6 @@
 """The JSON schema of the configuration, generated from the models and the kinds, for editors and for the curious.
 
-python -m ggdln.workflow.schema            writes workflow/schemas/config.schema.json
+`python -m ggdln.workflow.schema` writes workflow/schemas/config.schema.json.
 """
 
 import copy
@@ -8,8 +8,14 @@ import json
 import sys
 from pathlib import Path
 
+from ggdln.core.expand import PLACEHOLDER
 from ggdln.core.kinds import REGISTRIES
 from ggdln.workflow.models import ExperimentValues, Root
+
+FOR = "Values for names in braces: lists that are read side by side, or several mappings of such lists"
+PLACED = f"^{PLACEHOLDER.pattern}$"
+NAMED = {"$ref": "#/$defs/placeholder"}
+"""A value that a name under `for` stands for."""
 
 PATH = Path("workflow/schemas/config.schema.json")
 
@@ -38,12 +44,17 @@ def schema():
     for name in REGISTRIES["method"].own():
         method = _of_kind("method", name, partial=True, definitions=definitions)
         del method["properties"]["kind"]
-        methods[name] = {"anyOf": [method, {"type": "null"}], "description": REGISTRIES["method"].get(name).__doc__}
+        methods[name] = {"anyOf": [method, {"type": "null"}, NAMED], "description": REGISTRIES["method"].get(name).__doc__}
     definitions["methods"] = {"type": "object", "additionalProperties": False, "properties": methods}
-    definitions["values"] = _partial(values) | {"additionalProperties": False}
+    definitions["values"] = _partial(values) | {"additionalProperties": False, "patternProperties": {PLACED: {}}}
+    sweep = definitions["values"]["properties"]["sweep"]["anyOf"][0]
+    sweep["patternProperties"] = {axis: {"anyOf": [points, NAMED]} for axis, points in sweep["patternProperties"].items()}
+    sweep["additionalProperties"] = False
     names = REGISTRIES["observable"].own()
     definitions["values"]["properties"]["observables"]["anyOf"][0]["items"] = {"enum": names}
     definitions["Network"] = _partial(definitions["Network"])
+    definitions["placeholder"] = {"type": "string", "pattern": PLACED, "description": "A name under `for`, in braces"}
+    definitions["Sections"]["properties"] |= {"for": {"type": ["object", "array"], "description": FOR}}
     document = {"$schema": "https://json-schema.org/draft/2020-12/schema"} | root | {"$defs": dict(sorted(definitions.items()))}
     # A file may hold a part of the configuration only.
     document.pop("required", None)
@@ -80,12 +91,12 @@ def _of_kind(sort, name, *, partial, definitions):
 
 
 def _partial(node):
-    """The schema of an object of which any key may be missing, or set to nothing to take it away."""
-    node = copy.deepcopy(node)
+    """The schema of an object of which any key may be missing, a placeholder, or set to nothing to take it away."""
+    node = copy.deepcopy(node) | {"additionalProperties": {"type": "null"}}
     node.pop("required", None)
     for name, child in node["properties"].items():
         told = {key: child.pop(key) for key in ("description", "default", "title") if key in child}
-        node["properties"][name] = {"anyOf": [child, {"type": "null"}]} | told
+        node["properties"][name] = {"anyOf": [child, {"type": "null"}, NAMED]} | told
     return node
 
 

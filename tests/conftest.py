@@ -1,11 +1,7 @@
-"""What several tests share."""
-
-from pathlib import Path
+"""Fixtures that several tests share."""
 
 import pytest
-import yaml
-
-ROOT = Path(__file__).resolve().parents[1]
+from helpers import ROOT, raw_configuration
 
 
 @pytest.fixture
@@ -13,14 +9,12 @@ def root():
     return ROOT
 
 
-@pytest.fixture
-def schema():
-    return yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
+@pytest.fixture(scope="session")
+def default_configuration():
+    return raw_configuration()
 
 
 @pytest.fixture
-def raw():
-    """The configuration at the paper's sizes, as nested dictionaries."""
-    return yaml.safe_load((ROOT / "config/config.yaml").read_text()) | yaml.safe_load(
-        (ROOT / "config/figures.yaml").read_text()
-    )
+def raw(default_configuration):
+    """The configuration at the paper's sizes, as nested dictionaries; `changed` gives a copy with another value."""
+    return default_configuration

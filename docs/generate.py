@@ -1,11 +1,18 @@
-"""Write the parts of the documentation that follow from the configuration and the workflow.
+"""Write every document that follows from the code, the configuration and the results.
+
+    python docs/generate.py [CLAIMS]        what `make docs` does; CLAIMS: results/claims.json unless given
 
 docs/assumptions.md: every value that the paper leaves open. docs/rulegraph.svg: the rules and what they need from each other.
+workflow/schemas/config.schema.json: the configuration, for editors. environment.yml: the pinned versions, for conda. With
+verdicts, which `make report` makes: docs/verdicts.md, docs/agreement.md and the table in README.md.
 """
 
+import io
+import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import matplotlib
@@ -13,91 +20,134 @@ import matplotlib
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
-import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "src"))
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "docs")]
 
-from ggdln.workflow.config import describe, join, leaves, shown_series
+import verdicts
+
+from ggdln.workflow import schema
+from ggdln.workflow.config import join, load, read_config
+from ggdln.workflow.overview import parameter_rows
+
+ENVIRONMENT = """\
+# For conda users: conda env create -f environment.yml && conda activate ggdln && pip install --no-deps -e .
+# Written by `make docs` from pyproject.toml; the versions are those of constraints.txt.
+name: ggdln
+channels: [conda-forge, nodefaults]
+dependencies:
+  - python=3.11
+  - pip
+  - pip:
+"""
 
 
 def assumptions():
     """The table of assumed values, as Markdown."""
-    schema = _yaml("workflow/schemas/config.schema.yaml")
-    config, figures = _yaml("config/config.yaml"), _yaml("config/figures.yaml")["figures"]
+    config = read_config(load([ROOT / "config/config.yaml", ROOT / "config/figures.yaml"]))
+    shown = {figure: [experiment for experiment, _ in config.curves_of(figure)] for figure in config.figures}
+    rows = [
+        [name, ", ".join(figure for figure in shown if name in shown[figure]), f"`{row['key']}`", row["value"], row["meaning"]]
+        for name, sections in config.written.items()
+        for row in parameter_rows(join(sections), sections["assumed"])
+    ]
     lines = [
         "# What was assumed",
         "",
         "The paper leaves these values open. They stand under `assumed` in `config/config.yaml`, apart from the paper's own;",
         "this table is generated from there by `make docs`.",
         "",
-        "| experiment | figures | value | assumed | meaning |",
-        "|---|---|---|---|---|",
+        *verdicts.table(["experiment", "figures", "value", "assumed", "meaning"], rows),
     ]
-    for name, sections in config["experiments"].items():
-        shown = {
-            f: [s["experiment"] for p in figure["panels"].values() for s in shown_series(p)] for f, figure in figures.items()
-        }
-        used = ", ".join(figure for figure, experiments in shown.items() if name in experiments)
-        values = join(sections)
-        for path, value in leaves(sections["assumed"]):
-            key = path[1] + " (swept)" if path[0] == "sweep" else ".".join(path)
-            text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-            lines.append(f"| {name} | {used} | `{key}` | {text} | {describe(schema, values, path)} |")
     return "\n".join(lines) + "\n"
+
+
+def environment():
+    """The environment for conda: all that pyproject.toml asks for, in the versions of constraints.txt."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = [name for group in (project["dependencies"], *project["optional-dependencies"].values()) for name in group]
+    pinned = (line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#"))
+    versions = {name.lower(): version for name, version in pinned}
+    return ENVIRONMENT + "".join(f"      - {name}=={versions[name.split('[')[0].lower()]}\n" for name in needed)
 
 
 def rule_graph():
     """Edges (needed rule, rule) of the workflow, from Snakemake itself."""
-    command = [sys.executable, "-m", "snakemake", "--rulegraph", "dot", "--quiet", "--", "report"]
+    command = [sys.executable, "-m", "snakemake", "--rulegraph", "dot", "--quiet", "--", "figures/report.html"]
     dot = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     names = dict(re.findall(r'(\d+)\s*\[\s*label\s*=\s*"([^"]+)"', dot))
     return sorted((names[a], names[b]) for a, b in re.findall(r"(\d+)\s*->\s*(\d+)", dot))
 
 
-def draw_rule_graph(edges, path):
-    """Rules from left to right, each right of all that it needs."""
-    level = {}
+def direct(edges):
+    """The edges without those between rules that are connected through others too."""
 
-    def level_of(rule):
-        if rule not in level:
-            level[rule] = 1 + max((level_of(a) for a, b in edges if b == rule), default=-1)
-        return level[rule]
+    def needed(rule):
+        return {above for a, b in edges if b == rule for above in (a, *needed(a))}
 
-    rules = sorted({rule for edge in edges for rule in edge}, key=lambda rule: (level_of(rule), rule))
-    columns = {}
-    for rule in rules:
-        columns.setdefault(level[rule], []).append(rule)
-    tallest = max(map(len, columns.values()))
-    place = {
-        rule: (2.3 * column, (tallest - 1) / 2 - (i - (len(names) - 1) / 2))
-        for column, names in columns.items()
-        for i, rule in enumerate(names)
-    }
+    return [(a, b) for a, b in edges if not any(a in needed(other) for other, rule in edges if rule == b)]
+
+
+def places(edges):
+    """Rule -> (column, height): each right of all that it needs, and as near to their height as its neighbours allow."""
+    column, height = {}, {}
+
+    def column_of(rule):
+        if rule not in column:
+            column[rule] = 1 + max((column_of(a) for a, b in edges if b == rule), default=-1)
+        return column[rule]
+
+    rules = sorted({rule for edge in edges for rule in edge})
+    for i in range(1 + max(map(column_of, rules))):
+        members = [rule for rule in rules if column[rule] == i]
+        wish = {rule: [height[a] for a, b in edges if b == rule] or [0.0] for rule in members}
+        wish = {rule: sum(heights) / len(heights) for rule, heights in wish.items()}
+        top = sum(wish.values()) / len(members) + (len(members) - 1) / 2
+        height |= {rule: top - k for k, rule in enumerate(sorted(members, key=lambda rule: (-wish[rule], rule)))}
+    return {rule: (column[rule], height[rule]) for rule in rules}
+
+
+def picture(edges):
+    """The rules from left to right, as SVG."""
+    edges = direct(edges)
+    place = {rule: (2.3 * x, y) for rule, (x, y) in places(edges).items()}
+    right, (low, high) = max(x for x, _ in place.values()), (f(y for _, y in place.values()) for f in (min, max))
     with plt.rc_context({"svg.hashsalt": "ggdln", "svg.fonttype": "path", "font.size": 9}):
-        figure, ax = plt.subplots(figsize=(1.6 * len(columns), 0.7 + 0.55 * tallest), layout="constrained")
+        figure, ax = plt.subplots(figsize=(0.7 * (right + 2.2), 0.7 + 0.55 * (high - low)), layout="constrained")
         for a, b in edges:
             (xa, ya), (xb, yb) = place[a], place[b]
-            bend = 0.0 if level[b] - level[a] == 1 else -0.35
-            ax.annotate(
-                "",
-                (xb - 0.75, yb),
-                (xa + 0.75, ya),
-                arrowprops={"arrowstyle": "-|>", "color": "#718096", "connectionstyle": f"arc3,rad={bend}"},
-            )
+            ax.annotate("", (xb - 0.85, yb), (xa + 0.85, ya), arrowprops={"arrowstyle": "-|>", "color": "#718096"})
         for rule, (x, y) in place.items():
             box = {"boxstyle": "round,pad=0.4", "facecolor": "#ebf4ff", "edgecolor": "#2b6cb0"}
             ax.text(x, y, rule, ha="center", va="center", bbox=box)
-        ax.set(xlim=(-1.1, 2.3 * (len(columns) - 1) + 1.1), ylim=(-0.8, tallest - 0.2))
+        ax.set(xlim=(-1.1, right + 1.1), ylim=(low - 0.6, high + 0.6))
         ax.axis("off")
-        figure.savefig(path, metadata={"Date": None})
+        file = io.StringIO()
+        figure.savefig(file, format="svg", metadata={"Date": None})
         plt.close(figure)
+    return file.getvalue()
 
 
-def _yaml(path):
-    return yaml.safe_load((ROOT / path).read_text())
+GENERATED = {
+    "docs/assumptions.md": assumptions,
+    "docs/rulegraph.svg": lambda: picture(rule_graph()),
+    "workflow/schemas/config.schema.json": schema.text,
+    "environment.yml": environment,
+}
+"""What follows from code and configuration alone: path -> function that gives the text."""
+
+
+def main(claims=None):
+    claims = Path(claims) if claims else ROOT / "results/claims.json"
+    documents = {path: text() for path, text in GENERATED.items()}
+    if claims.exists():
+        documents |= verdicts.documents(json.loads(claims.read_text()), (ROOT / "README.md").read_text())
+    else:
+        print(f"There is no {claims}, which `make report` makes: verdicts are left as they are.")
+    for path, text in documents.items():
+        (ROOT / path).write_text(text)
+        print(path)
 
 
 if __name__ == "__main__":
-    (ROOT / "docs/assumptions.md").write_text(assumptions())
-    draw_rule_graph(rule_graph(), ROOT / "docs/rulegraph.svg")
+    main(*sys.argv[1:])

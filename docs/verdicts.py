@@ -1,20 +1,8 @@
-"""Write docs/verdicts.md, docs/agreement.md and the table of verdicts in README.md, from results/claims.json.
-
-    python docs/verdicts.py [results/claims.json]
-
-Needs `snakemake results/claims.json`, which `make report` makes.
-"""
-
-import json
-import sys
-from pathlib import Path
-
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "src"))
+"""Verdicts in Markdown: docs/verdicts.md, docs/agreement.md and the table in README.md, from what results/claims.json holds."""
 
 from ggdln.study import words
 
-BEGIN, END = "<!-- verdicts: written by docs/verdicts.py -->", "<!-- end of verdicts -->"
+BEGIN, END = "<!-- verdicts: written by `make docs` -->", "<!-- end of verdicts -->"
 COLUMNS = {"holds": "holds", "partly": "holds in some draws", "fails": "doesn't hold", "untestable": "not testable here"}
 HEAD = ["panel", "claim", ">effect", ">draws", "verdict", "control"]
 CHANGED = [
@@ -64,7 +52,7 @@ def summary(claims):
 def verdicts(content):
     """The page with all verdicts, variants, findings and distances from the theory."""
     claims = content["claims"]
-    lines = ["# Verdicts", "", "Written by `python docs/verdicts.py` from results/claims.json. Conditions: config/claims."]
+    lines = ["# Verdicts", "", "Written by `make docs` from results/claims.json. Conditions: config/claims."]
     lines += ["", *CHANGED]
     for title, ours in (("What the paper says", False), ("What we add", True)):
         lines += ["", f"## {title}", "", *table(HEAD, [row(c) for c in claims if (c["source"] == "ours") is ours])]
@@ -100,9 +88,9 @@ def agreement(entries):
     lines = [
         "# Simulations beside the theory",
         "",
-        "Written by `python docs/verdicts.py` from results/claims.json. Errors are standard errors over independent draws of",
-        "data and gates; the difference is that of simulation and theory in the same draw, relative to the theory, and its",
-        "error at least that over runs.",
+        "Written by `make docs` from results/claims.json. Errors are standard errors over independent draws of data and gates;",
+        "the difference is that of simulation and theory in the same draw, relative to the theory, and its error at least that",
+        "over runs.",
     ]
     experiments = {}
     for entry in entries:
@@ -141,15 +129,10 @@ def simulation(entry):
     return text
 
 
-def write(content, root=ROOT):
-    """Write both pages and the table in the README."""
-    (root / "docs/verdicts.md").write_text("\n".join(verdicts(content)) + "\n")
-    (root / "docs/agreement.md").write_text("\n".join(agreement(content["agreement"])) + "\n")
-    readme = (root / "README.md").read_text()
+def documents(content, readme):
+    """Path -> text of both pages, and of the README with its table renewed."""
     before, _, rest = readme.partition(BEGIN)
     _, _, after = rest.partition(END)
-    (root / "README.md").write_text("\n".join([before + BEGIN, *summary(content["claims"]), END]) + after)
-
-
-if __name__ == "__main__":
-    write(json.loads((Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "results/claims.json").read_text()))
+    pages = {"docs/verdicts.md": verdicts(content), "docs/agreement.md": agreement(content["agreement"])}
+    renewed = "\n".join([before + BEGIN, *summary(content["claims"]), END]) + after
+    return {path: "\n".join(lines) + "\n" for path, lines in pages.items()} | {"README.md": renewed}

@@ -1,22 +1,23 @@
-"""What a figure says about runs that went wrong."""
+"""Panels and figures: what they say about runs that went wrong, and kinds of panels from a user's file."""
+
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 import xarray as xr
+from matplotlib.figure import Figure as Canvas
 
-from ggdln.study.figures import content, panels, style
-from ggdln.study.figures.style import plt
+from ggdln.core.errors import InputError
+from ggdln.core.kinds import REGISTRIES, add_file
+from ggdln.study import style
+from ggdln.study.caveats import CAVEATS
+from ggdln.study.compose import Figure, compose
+from ggdln.study.panels import SUMMARIES, Picture, Shown, symbol
+from ggdln.study.schematics import DRAWINGS
 
-PANEL = {
-    "quantity": "bias",
-    "x": "N",
-    "xscale": "log",
-    "yscale": "linear",
-    "summary": "mean",
-    "capacity": False,
-    "legend": True,
-    "series": [{"experiment": "e", "method": "gd", "select": {}}],
-}
+CURVES = {"kind": "curves", "quantity": "bias", "x": "N", "xscale": "log", "legend": True}
+CURVES["series"] = [{"experiment": "e", "method": "gd"}]
 
 
 def dataset(**changes):
@@ -34,14 +35,12 @@ def dataset(**changes):
 
 def drawn(data, **changes):
     """The legend's entries and the marked positions of the panel."""
-    _, ax = plt.subplots()
-    panels.curves(ax, PANEL | changes, {"e/gd": data}, {})
+    ax = Canvas().subplots()
+    REGISTRIES["panel"].make(CURVES | changes).draw(ax, {"e/gd": data}, {})
     marks = {
         line.get_label(): list(line.get_xdata()) for line in ax.lines if line.get_marker() in ("o", "x") and line.get_label()
     }
-    labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    plt.close(ax.figure)
-    return labels, marks
+    return [text.get_text() for text in ax.get_legend().get_texts()], marks
 
 
 def at(*places):
@@ -54,7 +53,7 @@ def at(*places):
 
 def test_nothing_is_marked_where_all_went_well():
     labels, _ = drawn(dataset())
-    assert labels == [style.METHODS["gd"]["label"]]
+    assert labels == [style.look("gd").label]
 
 
 @pytest.mark.parametrize(
@@ -79,8 +78,116 @@ def test_a_point_without_any_usable_run_is_shown_as_missing():
     assert marks["no run usable"] == [10]
 
 
+def test_a_theory_has_no_caveats():
+    assert all(caveat.flag(dataset()[["bias"]]) is None for caveat in CAVEATS.values())
+
+
 def test_the_error_bar_counts_the_draws_that_are_there():
     values = dataset().bias.where(dataset().draw < 2)
-    mean, low, _ = content.mean_and_error(values)
+    mean, low, _ = SUMMARIES["mean"].of(values)
     expected = values.isel(draw=slice(2)).std("draw", ddof=1) / np.sqrt(2)
     np.testing.assert_allclose(mean - low, expected)
+
+
+def test_a_matrix_with_values_below_zero_has_a_scale_with_both_signs():
+    values = xr.DataArray(np.array([[1.0, -2.0], [0.5, 3.0]]), dims=("row", "column"))
+    assert (Picture(values, 2.5).least, Picture(values, 2.5).is_clipped) == (-2.5, True)
+    assert (Picture(np.abs(values), 3.0).least, Picture(np.abs(values), 3.0).is_clipped) == (0, False)
+    assert Picture(values, 2.5, blocks=2).cuts == [0.5]
+
+
+def test_a_panel_says_which_curves_and_variables_it_reads():
+    panel = CURVES | {"series": [{"experiment": "e", "method": "gd", "hue": "L", "select": {"M": 5}}]}
+    layout = figure(a=panel, b={"kind": "drawing", "of": "architecture"})
+    assert layout.shown() == [Shown("e", "gd", {"x": "N", "hue": "L"}, {"M": 5}, ("bias",))]
+
+
+def test_axes_have_their_symbols():
+    assert [symbol(axis) for axis in ("M", "sigma", "unheard_of")] == ["$M$", r"$\sigma$", "unheard_of"]
+
+
+def test_a_method_without_a_look_of_its_own_has_its_name():
+    assert style.look("unheard_of").label == "unheard_of"
+
+
+def test_a_drawing_that_is_not_there_is_refused_with_those_that_are():
+    with pytest.raises(InputError, match=r"panel.of = 'two_task'; accepted: architecture, .*did you mean 'two_tasks'\?"):
+        REGISTRIES["panel"].make({"kind": "drawing", "of": "two_task"})
+
+
+def figure(**panels):
+    return Figure.make({"caption": "c", "size": [6, 2], "mosaic": ["".join(panels)], "panels": panels})
+
+
+def test_a_figure_is_made_again_from_its_plain_values():
+    layout = figure(a=CURVES | {"ylim": [0, 12.5]}, b=CURVES | {"label": "", "title": "two"})
+    assert Figure.make(layout.spec()) == layout
+    assert layout.letters() == {"a": "a", "b": "a"}
+
+
+def test_letters_and_titles_stand_above_the_panels():
+    layout = figure(a=CURVES, b=CURVES | {"label": "", "title": "two"}, c={"kind": "drawing", "of": "two_tasks"})
+    axes = compose(layout, {"e/gd": dataset()}, {}).axes
+    assert [ax.get_title(loc="left") for ax in axes] == ["a", "", "c"]
+    assert [ax.get_title() for ax in axes] == ["", "two", ""]
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_drawings_stay_within_their_frame(name):
+    drawing = compose(figure(a={"kind": "drawing", "of": name}), {}, {})
+    (ax,) = drawing.axes
+    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    assert len(ax.lines) > 20
+    for line in ax.lines:
+        x, y = line.get_data()
+        assert left <= min(x) <= max(x) <= right
+        assert bottom <= min(y) <= max(y) <= top
+
+
+OWN = """
+from ggdln.core.kinds import Look
+from ggdln.study.panels import Line, OneCurve, Panel
+
+
+class Twice(OneCurve):
+    factor: float = 2.0
+
+    def paint(self, canvas, data, experiments):
+        values = self.factor * self.dataset(data).bias
+        canvas.axes("width", "bias, scaled")
+        canvas.lines([Line(self.experiment, self.method, "N", Look("scaled", "teal", "-"), values)])
+
+
+class Cross(Panel):
+    def draw(self, ax, data, experiments):
+        ax.plot([0, 1], [0, 1])
+"""
+
+
+@pytest.fixture
+def own_kinds(tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    yield add_file(tmp_path / "own.py")
+    REGISTRIES["panel"].added.clear()
+
+
+def test_a_kind_from_a_file_is_shown_in_print_on_the_page_and_as_a_table(own_kinds):
+    assert own_kinds == [("panel", "twice"), ("panel", "cross")]
+    layout, data = figure(a={"kind": "twice", "experiment": "e", "method": "gd"}, b={"kind": "cross"}), {"e/gd": dataset()}
+    mean = 2 * dataset().bias.mean("draw")
+    np.testing.assert_allclose(compose(layout, data, {}).axes[0].lines[0].get_ydata(), mean)
+    panel = layout.panels["a"]
+    np.testing.assert_allclose(panel.graph(data, {}).data[-1].y, mean)
+    head, *rows = panel.table(data, {})
+    assert [float(row[head.index("mean")]) for row in rows] == mean.values.tolist()
+    assert (layout.panels["b"].graph(data, {}), layout.panels["b"].table(data, {})) == (None, None)
+
+
+def test_layouts_are_read_without_the_packages_that_draw():
+    program = (
+        "import sys, ggdln.study.compose; from ggdln.core.kinds import REGISTRIES as r;"
+        "[r['panel'].get(name) for name in r['panel'].names()];"
+        "print({'matplotlib', 'plotly', 'markdown_it', 'markupsafe', 'torch'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

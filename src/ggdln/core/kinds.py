@@ -14,13 +14,14 @@ import re
 import sys
 import traceback
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
 from ggdln.core.errors import ConfigError, InputError
-from ggdln.core.problems import near, violations
+from ggdln.core.problems import choices, violations
 
 
 @dataclass(frozen=True)
@@ -93,8 +94,7 @@ class Registry:
 
     def own(self):
         """Names of the library's own kinds."""
-        folder = importlib.import_module(self.package).__path__
-        return [module.name for module in pkgutil.iter_modules(folder) if not module.name.startswith("_")]
+        return list(_modules(self.package))
 
     def names(self):
         return [*self.own(), *self.added]
@@ -104,7 +104,7 @@ class Registry:
         if name in self.added:
             return self.added[name][0]
         if name not in self.own():
-            raise InputError(f"{self.sort}: got {name!r}, accepted: {', '.join(self.names())}{near(name, self.names())}")
+            raise InputError(f"{self.sort}: got {name!r}, accepted: {choices(name, self.names())}")
         module = importlib.import_module(f"{self.package}.{name}")
         return getattr(module, name.title().replace("_", ""))
 
@@ -122,6 +122,13 @@ class Registry:
         if name in self.added:
             return self.added[name][1]
         return Path(importlib.import_module(self.package).__file__).parent / f"{name}.py"
+
+
+@cache
+def _modules(package):
+    """Names of the public modules of a package."""
+    folder = importlib.import_module(package).__path__
+    return [module.name for module in pkgutil.iter_modules(folder) if not module.name.startswith("_")]
 
 
 REGISTRIES = {

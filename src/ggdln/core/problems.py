@@ -1,6 +1,7 @@
 """What is wrong with values that a pydantic model refuses, in words that name the key, the value and what is accepted."""
 
 import difflib
+import re
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -15,6 +16,9 @@ TYPES = {
     "boolean": "true or false",
     "null": "nothing",
 }
+
+MOST_CHOICES = 30
+"""Most words that a message lists."""
 
 
 class Problem(NamedTuple):
@@ -39,6 +43,15 @@ def near(word, words):
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
+def choices(word, words):
+    """What is accepted instead of an unknown word: the others, of many of them the closest, and a suggestion."""
+    words = list(dict.fromkeys(map(str, words)))
+    if len(words) <= MOST_CHOICES:
+        return f"{', '.join(words)}{near(word, words)}"
+    close = difflib.get_close_matches(str(word), words, n=5, cutoff=0.4)
+    return f"one of {len(words)}" + (f", such as {', '.join(close)}" if close else "") + near(word, words)
+
+
 def short(value):
     """A value in at most 60 characters."""
     text = repr(value)
@@ -50,7 +63,14 @@ def violations(model, values, where=""):
     try:
         model.model_validate(values)
     except ValidationError as error:
-        found = [_problem(model, details, where) for details in error.errors(include_url=False)]
+        errors = error.errors(include_url=False)
+        misnamed = [details["loc"][:-1] for details in errors if details["loc"][-1:] == ("[key]",)]
+        found = [
+            _problem(model, details, where)
+            for details in errors
+            # What stands under a name that isn't accepted doesn't matter.
+            if details["loc"][-1:] == ("[key]",) or not any(details["loc"][: len(path)] == path for path in misnamed)
+        ]
         # A value that fits none of several types is one problem, not one for each type.
         return list({problem.key: problem for problem in reversed(found)}.values())[::-1]
     return []
@@ -76,25 +96,45 @@ def accepted(node, root=None):
     high = f"<= {node['maximum']:g}" if "maximum" in node else ""
     parts = [TYPES.get(node.get("type"), "a value"), " and ".join(part for part in (low, high) if part)]
     parts.append(f"that matches {node['pattern']}" if "pattern" in node else "")
-    for word, text in (("minItems", "at least"), ("maxItems", "at most"), ("minLength", "at least"), ("maxLength", "at most")):
-        unit = "entries" if "Items" in word else "characters"
-        parts.append(f"with {text} {node[word]} {unit}" if word in node else "")
+    parts.append(_count(node.get("minItems"), node.get("maxItems"), "entry", "entries"))
+    parts.append(_count(node.get("minLength"), node.get("maxLength"), "character", "characters"))
     return " ".join(part for part in parts if part)
+
+
+def _count(least, most, one, many):
+    """How many entries or characters are accepted, in words."""
+    texts = [f"{text} {count}" for text, count in (("at least", least), ("at most", most)) if count is not None]
+    if least == most and texts:
+        texts = [str(least)]
+    return f"with {' and '.join(texts)} {one if texts[-1].split()[-1] == '1' else many}" if texts else ""
 
 
 def _problem(model, details, where):
     path, kind = list(details["loc"]), details["type"]
+    if path[-1:] == ["[key]"]:  # of a dictionary whose keys have a pattern
+        _, node, kept = _walk(model, path[:-2])
+        patterns = " or ".join(_object(node, schema(model)).get("patternProperties", ["any text"]))
+        return Problem(key(where, kept), path[-2], f"names that match {patterns}")
     fields, node, kept = _walk(model, path)
     place = key(where, kept)
     if kind == "extra_forbidden":
-        return Problem(place, details["input"], f"{', '.join(fields)}{near(path[-1], fields)}", "unknown")
+        return Problem(place, details["input"], choices(path[-1], fields), "unknown")
     if kind == "missing":
         return Problem(place, None, accepted(node, schema(model)), "missing")
     if kind in ("value_error", "assertion_error"):
         return Problem(place, details["input"], str(details["ctx"]["error"]))
-    told = accepted(node, schema(model))
-    choices = _resolve(node, schema(model)).get("enum", ())
-    return Problem(place, details["input"], told + (near(details["input"], choices) if choices else ""))
+    told, value = accepted(node, schema(model)), details["input"]
+    words = _resolve(node, schema(model)).get("enum", ())
+    return Problem(place, value, told + (near(value, words) if words else _read_as_text(value, told)))
+
+
+def _read_as_text(value, told):
+    """How to write a number that YAML reads as text, such as 1e-5."""
+    if "a number" in told and isinstance(value, str) and re.fullmatch(r"[-+]?[0-9.]+[eE][-+]?[0-9]+", value):
+        mantissa, exponent = value.lower().split("e")
+        point, sign = "" if "." in mantissa else ".0", "" if exponent[0] in "+-" else "+"
+        return f"; YAML reads this as text, write {mantissa}{point}e{sign}{exponent}"
+    return ""
 
 
 def _walk(model, path):
@@ -102,15 +142,15 @@ def _walk(model, path):
     root = schema(model)
     node, fields, kept = root, [], []
     for part in path:
-        node = _resolve(node, root)
-        branches = [_resolve(branch, root) for branch in node.get("anyOf", [])]
-        node = next((branch for branch in branches if branch.get("type") in ("object", "array")), node)
-        properties = node.get("properties", {})
+        node = _object(node, root)
+        properties, patterns = node.get("properties", {}), node.get("patternProperties")
         if isinstance(part, int) and node.get("type") == "array":
             node, fields = node.get("prefixItems", {part: node.get("items", {})})[part], []
         elif part in properties:
             node, fields = properties[part], list(properties)
-        elif isinstance(node.get("additionalProperties"), dict) and part not in ("[key]",):
+        elif patterns:
+            node, fields = next(iter(patterns.values())), []
+        elif isinstance(node.get("additionalProperties"), dict):
             node, fields = node["additionalProperties"], []
         elif part == path[-1] and properties:
             node, fields = {}, list(properties)
@@ -118,6 +158,13 @@ def _walk(model, path):
             continue
         kept.append(part)
     return fields, node, kept
+
+
+def _object(node, root):
+    """The schema of an object or a list, where a value may also be something else."""
+    node = _resolve(node, root)
+    branches = [_resolve(branch, root) for branch in node.get("anyOf", [])]
+    return next((branch for branch in branches if branch.get("type") in ("object", "array")), node)
 
 
 @cache

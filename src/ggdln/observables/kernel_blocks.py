@@ -19,7 +19,10 @@ class KernelBlocks(Observable):
     needs_subtasks: ClassVar[bool] = True
     variables: ClassVar[dict[str, Variable]] = {
         "kernel_picture": Variable(
-            "renormalized kernel, averaged over squares of samples", "K~", axes=("task, input", "task, input")
+            "renormalized kernel, averaged over squares of samples",
+            "K~",
+            label=r"kernel $\tilde{K}$",
+            axes=("task, input",) * 2,
         ),
         "kernel_ratio": Variable(
             "ratio of same-task to cross-task kernel amplitudes",

@@ -19,7 +19,7 @@ class KernelShape(Observable):
     needs_notes: ClassVar[tuple] = ("digit",)
     variables: ClassVar[dict[str, Variable]] = {
         "kernel_histogram": Variable(
-            "density of normalized kernel elements of equal digits", "", "density of K_L(x, y)", "density"
+            "density of normalized kernel elements of equal digits", "", "density of K_L(x, y)", "density of kernel elements"
         ),
         "flat_fraction": Variable(
             f"share of normalized kernel elements of equal digits up to {LARGEST_FLAT_ELEMENT}",

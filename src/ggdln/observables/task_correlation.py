@@ -20,6 +20,7 @@ class TaskCorrelation(Observable):
             "influence of the training data of one task on the predictions for another",
             "C_pq",
             "sum over test inputs of p and training inputs of q of |k~^T K~^-1|",
+            "influence between tasks $C$",
             axes=("tested permutation $p$", "trained permutation $q$"),
         ),
         "correlation_ratio": Variable(

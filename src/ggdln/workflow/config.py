@@ -7,15 +7,17 @@ problems are reported together in one `ConfigError`.
 
 import itertools
 import math
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import NoneType
 
 import yaml
 
 from ggdln.core.errors import ConfigError
 from ggdln.core.expand import expand
 from ggdln.core.kinds import REGISTRIES, add_file
-from ggdln.core.problems import Problem, key, near, short, violations
+from ggdln.core.problems import Problem, choices, key, near, short, violations
 from ggdln.core.trees import has, leaves, merge, without_none
 from ggdln.experiments.experiment import Experiment
 from ggdln.study.claims import claim_problems, expand_sheets, references
@@ -68,54 +70,127 @@ def load(files, extra=None):
 def read_yaml(file):
     """The content of a YAML file; what is wrong with it is said with its line and column."""
     try:
-        content = yaml.safe_load(Path(file).read_text())
+        content = _parse(Path(file).read_text(), file)
     except FileNotFoundError:
         raise ConfigError(f"There is no configuration file {file}.") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"The configuration file {file} can't be read: {error}.") from None
     except yaml.YAMLError as error:
         mark, what = getattr(error, "problem_mark", None), getattr(error, "problem", None) or error
-        where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise ConfigError(f"{file}{where}: not valid YAML, {what}.") from None
+        raise ConfigError(f"{file}{_place(mark)}: not valid YAML, {what}.") from None
+    except (ValueError, RecursionError) as error:  # such as a date in a month 13
+        raise ConfigError(f"{file}: not valid YAML, {error}.") from None
     if content is not None and not isinstance(content, dict):
         raise ConfigError(f"{file}: {short(content)}; accepted: keys and values")
     return content or {}
 
 
+def _parse(text, file):
+    """What a YAML text says. A key that stands twice is refused, where YAML would take the last one."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+    try:
+        node = loader.get_single_node()
+        repeated = _repeated_key(node)
+        if repeated:
+            first, again = repeated
+            raise ConfigError(
+                f"{file}{_place(again.start_mark)}: the key {again.value!r} stands here again, "
+                f"after line {first.start_mark.line + 1}; accepted: once"
+            )
+        return loader.construct_document(node) if node else None
+    finally:
+        loader.dispose()
+
+
+def _repeated_key(root):
+    """The nodes of a key that stands twice in one mapping, None if there is no such key."""
+    queue, seen = [root], set()
+    while queue:
+        node = queue.pop()
+        if id(node) in seen or not isinstance(node, yaml.CollectionNode):
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            queue += node.value
+            continue
+        keys = {}
+        for name, value in node.value:
+            queue.append(value)
+            if isinstance(name, yaml.ScalarNode) and name.tag != "tag:yaml.org,2002:merge":
+                if (name.tag, name.value) in keys:
+                    return keys[name.tag, name.value], name
+                keys[name.tag, name.value] = name
+    return None
+
+
+def _place(mark):
+    return f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+
+
 def read_config(raw):
     """Check the configuration `raw` and give it as a `Config`."""
     raise_for(_not_finite(raw))
-    problems = []
-    for file in raw.get("kinds") or ():
-        try:
-            add_file(file)
-        except ConfigError as error:
-            raise ConfigError(f"The configuration has 1 problem:\n  {error}") from error
-    raw = dict(raw)
+    raise_for(_add_kinds(raw.get("kinds")))
+    raw, problems = dict(raw), []
     if isinstance(raw.get("experiments"), dict):
         raw["experiments"], problems = expand(raw["experiments"], "experiments")
-    raise_for(problems + violations(Root, raw))
+    named = set(raw["experiments"]) if isinstance(raw.get("experiments"), dict) else set()
+    found = violations(Root, raw)
+    if found:
+        # What follows from these problems isn't reported, but problems elsewhere are.
+        problems += found
+        raise_for(problems if not named else ())
+        raw = _sound(raw, found)
     root = Root.model_validate(raw)
     written = {name: dict(sections) for name, sections in raw["experiments"].items()}
-    raise_for(_fill_variants(written))
-    experiments, problems = {}, []
+    bases = {name: sections.get("base") for name, sections in written.items()}
+    problems += _fill_variants(written, named)
+    experiments, found = dict.fromkeys(named), {}
     for name, sections in written.items():
         builder = _ExperimentBuilder(name, sections, root)
         experiments[name] = builder.build()
-        problems += builder.problems
-    raise_for(problems)
-    figures, problems = {}, []
+        # What is wrong in the base of a variant is told once.
+        found[name] = {_told(problem).removeprefix(builder.where): problem for problem in builder.problems}
+        problems += [problem for place, problem in found[name].items() if place not in found.get(bases[name], ())]
+    figures = {}
     for name, layout in root.figures.items():
         figures[name], found = _figure(name, layout, experiments)
         problems += found
     claims, agreement, found = expand_sheets(raw.get("claims", {}))
     problems += found
-    if not problems:
+    if not problems:  # claims look at figures and experiments
         problems += claim_problems(claims, agreement, figures, experiments)
         problems += _unmeasured(claims, agreement, experiments)
     raise_for(problems)
     kept = {name: getattr(root, name) for name in ("run", "seed", "kinds", "digits", "machine")}
     return Config(experiments=experiments, figures=figures, claims=claims, agreement=agreement, written=written, **kept)
+
+
+def _add_kinds(files):
+    """Make the kinds in the user's files known; what is wrong with them, since all that needs them would be wrong too."""
+    found = violations(Root, {"kinds": [] if files is None else files, "experiments": {}, "figures": {}})
+    for file in () if found or not files else files:
+        try:
+            add_file(file)
+        except ConfigError as error:
+            found.append(error)
+    return found
+
+
+def _told(problem):
+    """The place of a problem, or what it says."""
+    return getattr(problem, "key", problem)
+
+
+def _sound(raw, problems):
+    """Those parts of the configuration that have no problems."""
+    empty = {"experiments": {}, "figures": {}}
+    wrong = {re.split(r"[.\[]", str(problem.key))[0] for problem in problems}
+    kept = {name: value for name, value in raw.items() if name in Root.model_fields and name not in wrong}
+    for part in empty:
+        entries = raw[part] if isinstance(raw.get(part), dict) else {}
+        kept[part] = {name: entry for name, entry in entries.items() if not violations(Root, empty | {part: {name: entry}})}
+    return kept
 
 
 def raise_for(problems):
@@ -162,12 +237,18 @@ class _ExperimentBuilder:
         self.values = join(sections)
 
     def build(self):
+        for section, head in itertools.product(SECTIONS, ("task", "gates", "network", "sweep", "methods")):
+            value = (self.sections.get(section) or {}).get(head, {})
+            if not isinstance(value, dict | NoneType):
+                self.problems.append(Problem(f"{self.where}.{head} (under {section})", value, "keys and values"))
+        if self.problems:
+            return None
         for path, _ in leaves(self.sections.get("paper", {})):
             if has(self.sections.get("assumed", {}), path):
                 self._add(".".join(path), "stands under both paper and assumed", "one of them")
         self.sweep = self.values.get("sweep", {})
         first = self._at_first_point()
-        if self.problems or first is None or not self._check(first):
+        if first is None or not self._check(first):
             return None
         if "varied" in self.sections:
             # A variant on fewer draws than its base has fewer simulated ones too.
@@ -183,9 +264,11 @@ class _ExperimentBuilder:
 
     def _at_first_point(self):
         """The values with each swept parameter at the first of its values, in the place where it acts."""
-        self.problems += self._marked(violations(ExperimentValues, self.values | {"sweep": self.sweep}, self.where))
-        self.problems = [p for p in self.problems if not self._is_swept(p)]
-        if self.problems:
+        found = violations(ExperimentValues, self.values | {"sweep": self.sweep}, self.where)
+        # The network is checked below, with swept parameters in their place.
+        found = self._marked(p for p in found if not p.key.startswith(f"{self.where}.network."))
+        self.problems += found
+        if found:
             return None
         first = {head: dict(value) if isinstance(value, dict) else value for head, value in self.values.items()}
         first["methods"] = {name: dict(settings or {}) for name, settings in first["methods"].items()}
@@ -198,10 +281,6 @@ class _ExperimentBuilder:
                 self.problems.append(Problem(f"{self.where}.sweep.{axis}", points, "values that differ"))
         return first
 
-    def _is_swept(self, problem):
-        """Whether a value is said to be missing that the sweep gives."""
-        return problem.fault == "missing" and problem.key.removeprefix(f"{self.where}.") in self.sweep
-
     def _check(self, first):
         """Whether the parts of the experiment fit their kinds, at the first point of the sweep."""
         found = violations(Network, first["network"], f"{self.where}.network")
@@ -212,8 +291,7 @@ class _ExperimentBuilder:
         known = REGISTRIES["observable"].names()
         for i, name in enumerate(first.get("observables", [])):
             if name not in known:
-                accepted = f"{', '.join(known)}{near(name, known)}"
-                found.append(Problem(f"{self.where}.observables[{i}]", name, accepted))
+                found.append(Problem(f"{self.where}.observables[{i}]", name, choices(name, known)))
         # The value of an axis is named below, by its place in the sweep.
         found = [p for p in found if p.fault == "unknown" or p.key.removeprefix(f"{self.where}.") not in self.sweep]
         self.problems += self._marked(found)
@@ -303,7 +381,7 @@ def _kind_problems(sort, spec, where, named=False):
     name = values.pop("kind", None)
     if name in registry.names():
         return violations(registry.get(name), values, where)
-    accepted = f"{', '.join(registry.names())}{near(name, registry.names())}"
+    accepted = choices(name, registry.names())
     if named:
         return [Problem(where, values, accepted, "unknown")]
     return [Problem(f"{where}.kind", name, accepted, "" if name else "missing")]
@@ -338,14 +416,20 @@ def _method_problems(methods, task, network, draws):
                 yield Problem(f"network.{parameter}", getattr(network, parameter), f"{accepted}, for {name}")
 
 
-def _fill_variants(experiments):
-    """Give each variant the sections of the experiment that it varies."""
+def _fill_variants(experiments, named):
+    """Give each variant the sections of the experiment that it varies; variants of those that can't be read are left out.
+
+    named: all names of experiments, readable or not.
+    """
     problems, plain = [], [name for name, found in experiments.items() if not found.get("base")]
-    for name, sections in experiments.items():
+    for name, sections in list(experiments.items()):
         base = sections.pop("base", None)
         if base is None:
             continue
         if base not in plain:
+            del experiments[name]
+            if base in named and base not in experiments:
+                continue
             accepted = f"an experiment that is not a variant{near(base, plain)}"
             problems.append(Problem(f"experiments.{name}.base", base, accepted))
             continue
@@ -390,9 +474,10 @@ def _figure(name, layout, experiments):
 
 def _shown_problems(place, shown, experiments):
     if shown.experiment not in experiments:
-        accepted = f"{', '.join(experiments)}{near(shown.experiment, experiments)}"
-        return [Problem(f"{place}.experiment", shown.experiment, accepted)]
+        return [Problem(f"{place}.experiment", shown.experiment, choices(shown.experiment, experiments))]
     experiment, problems = experiments[shown.experiment], []
+    if experiment is None:  # what is wrong with it is told elsewhere
+        return []
     axes = {axis.split(".")[1]: values for axis, values in experiment.sweep.items()}
     for role, axis in shown.axes.items():
         if axis is not None and axis not in axes:
@@ -416,16 +501,19 @@ def _unknown_variable(place, variable, experiment, method):
         measured += REGISTRIES["observable"].get(name).variables
     if variable in measured:
         return []
-    return [Problem(place, variable, f"{', '.join(dict.fromkeys(measured))}{near(variable, measured)}")]
+    return [Problem(place, variable, choices(variable, measured))]
 
 
 def _unmeasured(claims, agreement, experiments):
     """Claims about variables that nobody measures."""
     problems = []
-    for place, entry in [
-        *((f"claims.{name}.measured.variable", claim["measured"]) for name, claim in claims.items()),
-        *((f"agreement[{i}].variable", entry) for i, entry in enumerate(agreement)),
-    ]:
+    looks = [(f"claims.{entry['figure']}.agreement.variable", entry) for entry in agreement]
+    for name, claim in claims.items():
+        place = f"claims.{claim['figure']}.statements.{name}"
+        looks.append((f"{place}.measured.variable", claim["measured"]))
+        if "variable" in claim.get("control", {}):
+            looks.append((f"{place}.control.variable", claim["measured"] | claim["control"]))
+    for place, entry in looks:
         if entry.get("variable") and entry["experiment"] in experiments:
             problems += _unknown_variable(place, entry["variable"], experiments[entry["experiment"]], entry["method"])
     return problems

@@ -25,8 +25,7 @@ class Shown:
 class Panel(Kind):
     """A kind of panel; fields are its parameters.
 
-    data maps "experiment/method" to a dataset over (draw, *axes), experiments each name to an experiment with its `task` and
-    `network`.
+    data maps "experiment/method" to a dataset over (draw, *axes), experiments each name to the parameters of the experiment.
     """
 
     sort: ClassVar[str] = "panel"

@@ -86,9 +86,8 @@ def figure_name(name):
 
 
 def _claim(claim, layouts):
-    figure, control = claim["figure"], claim["control"]
+    figure = claim["figure"]
     letters = layouts[figure].letters() if figure in layouts else {}
-    passes = bool(control) and control["outcome"] == "holds"
     return (
         claim
         | _judged(claim)
@@ -100,8 +99,6 @@ def _claim(claim, layouts):
             "condition_text": words.condition(claim["condition"]),
             "reason": words.caveats(claim["caveats"]),
             "source": words.SOURCES[claim["source"]],
-            "control": control and control | {"passes": passes},
-            "empty": passes and claim["outcome"] == "holds",
             "sensitivity": [row | _judged(row) for row in claim["sensitivity"]],
             "finding": text.markdown(claim["finding"]),
         }

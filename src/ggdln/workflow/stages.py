@@ -291,7 +291,7 @@ class Stages:
             inputs=lambda: self._report_inputs(),
             spec=lambda: self._report_spec(),
             cost=lambda: costs.of_files(len(self.config.figures), costs.REPORTING),
-            kinds=lambda: self._telling(),
+            kinds=lambda: self._reporting(),
             words=True,
             report={"page": {"caption": "page", "category": "Report", "labels": {"page": "verdicts and figures"}}},
         )
@@ -428,16 +428,17 @@ class Stages:
         return kinds + [("observable", name) for name in observed]
 
     def _drawing(self, figure):
-        curves = self.config.curves_of(figure)
-        panels = [("panel", panel.name()) for panel in self.config.figures[figure].panels.values()]
-        # Panels ask tasks for their sizes.
+        """Panels ask the task for its sizes, which tell its capacity."""
+        panels, curves = self.config.figures[figure].panels.values(), self.config.curves_of(figure)
         tasks = [("task", self.config.experiments[experiment].task["kind"]) for experiment, _ in curves]
-        return panels + tasks + self._measuring(curves)
+        return [("panel", panel.name()) for panel in panels] + tasks + self._measuring(curves)
 
-    def _telling(self):
-        """Those of the page, which says of each claim what its condition is."""
-        drawing = [kind for figure in self.config.figures for kind in self._drawing(figure)]
-        return drawing + [("condition", claim["condition"]["kind"]) for claim in self.config.claims.values()]
+    def _reporting(self):
+        """The page puts conditions into words."""
+        kinds = [kind for figure in self.config.figures for kind in self._drawing(figure)]
+        for name, claim in self.config.claims.items():
+            kinds += [("condition", claim["condition"]["kind"]), *self._measuring(self.config.curves_of_claim(name))]
+        return kinds
 
     # ---- What jobs cost
 

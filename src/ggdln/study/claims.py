@@ -88,9 +88,7 @@ class Claim(_Part):
     condition: str | dict = Field(description="Condition that a draw has to meet: its kind, or a mapping with its parameters")
     control: Control | None = Field(None, description="What the condition is put to instead, and must fail")
     finding: str | None = Field(
-        None,
-        pattern=r"^[a-z0-9_]+$",
-        description="What was found out about the claim; a file workflow/report/findings/NAME.md",
+        None, pattern=r"^[a-z0-9_]+$", description="What was found out about the claim; a file workflow/report/findings/NAME.md"
     )
     sensitivity: list[str] = Field([], description="Variants of the experiment that the condition is put to as well")
 

@@ -13,9 +13,9 @@ Axis = Annotated[str, StringConstraints(pattern=r"^(task|gates|network)\.[A-Za-z
 Values = Annotated[list[Any], Field(min_length=1)]
 
 
-def written(place):
+def written(place, value=Any):
     """Keys and values whose generated schema is the definition of this name, which `ggdln.workflow.schema` adds."""
-    return Annotated[dict[str, Any], WithJsonSchema({"type": "object", "definition": place})]
+    return Annotated[dict[str, value], WithJsonSchema({"type": "object", "definition": place})]
 
 
 class Model(BaseModel):
@@ -39,7 +39,9 @@ class Batch(Model):
 
     draws: int = Field(5, ge=1, description="Draws in one job")
     points: int = Field(
-        1, ge=1, description="Sweep points of task and gates in one job; with more than 1 a new value may recompute its neighbours"
+        1,
+        ge=1,
+        description="Sweep points of task and gates in one job; with more than 1 a new value may recompute its neighbours",
     )
     runs: int = Field(10, ge=1, description="Trained networks in one job, for each draw and point")
 
@@ -102,6 +104,7 @@ class Sections(Model):
 class WrittenFigure(Figure):
     """A figure: a mosaic of panels"""
 
+    defaults: written("defaults", dict) = Field({}, description="Values for panels of a kind that don't give their own")
     panels: dict[Letter, written("panel")] = Field(min_length=1, description="Panels by letter")
 
 

@@ -460,7 +460,11 @@ def _figure(name, layout, experiments):
         problems.append(f"{where}.mosaic has panels {sorted(letters)}; accepted: {accepted}")
     if len({len(row) for row in layout.mosaic}) > 1:
         problems.append(Problem(f"{where}.mosaic", layout.mosaic, "rows of one length"))
+    kinds = [spec.get("kind") for spec in layout.panels.values()]
+    unused = [kind for kind in layout.defaults if kind not in kinds]
+    problems += [Problem(f"{where}.defaults", kind, f"kinds of its panels{near(kind, kinds)}") for kind in unused]
     for letter, spec in layout.panels.items():
+        spec = _filled_panel(spec, layout.defaults)
         found = _kind_problems("panel", spec, f"{where}.panels.{letter}")
         problems += found
         if not found:
@@ -470,6 +474,17 @@ def _figure(name, layout, experiments):
     if problems:
         return None, problems
     return Figure(caption=layout.caption, size=layout.size, mosaic=layout.mosaic, panels=panels), []
+
+
+def _filled_panel(spec, defaults):
+    """A panel with the defaults of its kind under it, each series in full."""
+    filled = without_none(merge(merge({}, defaults.get(str(spec.get("kind")), {})), spec))
+    if isinstance(filled.get("series"), list):
+        names = ("experiment", "method")
+        filled["series"] = [
+            dict(zip(names, one.split("/", 1), strict=False)) if isinstance(one, str) else one for one in filled["series"]
+        ]
+    return filled
 
 
 def _shown_problems(place, shown, experiments):

@@ -29,7 +29,7 @@ def schema():
     for sort in ("task", "gates", "panel"):
         kinds = REGISTRIES[sort].own()
         for name in kinds:
-            definitions |= {f"{sort}_{name}": _of_kind(sort, name, partial=sort != "panel", definitions=definitions)}
+            definitions |= {f"{sort}_{name}": _of_kind(sort, name, definitions)}
         definitions[sort] = {"anyOf": [{"$ref": f"#/$defs/{sort}_{name}"} for name in kinds]}
     definitions["panel"] = {
         "type": "object",
@@ -40,9 +40,12 @@ def schema():
             for name in REGISTRIES["panel"].own()
         ],
     }
+    references = {name: {"$ref": f"#/$defs/panel_{name}"} for name in REGISTRIES["panel"].own()}
+    definitions["defaults"] = {"type": "object", "additionalProperties": False, "properties": references}
+    definitions["Series"] = {"anyOf": [definitions["Series"], {"type": "string", "pattern": r"^\w+/\w+$"}]}
     methods = {}
     for name in REGISTRIES["method"].own():
-        method = _of_kind("method", name, partial=True, definitions=definitions)
+        method = _of_kind("method", name, definitions)
         del method["properties"]["kind"]
         methods[name] = {"anyOf": [method, {"type": "null"}, NAMED], "description": REGISTRIES["method"].get(name).__doc__}
     definitions["methods"] = {"type": "object", "additionalProperties": False, "properties": methods}
@@ -81,10 +84,10 @@ def _schema(model):
     return copy.deepcopy(model.model_json_schema(ref_template="#/$defs/{model}"))
 
 
-def _of_kind(sort, name, *, partial, definitions):
+def _of_kind(sort, name, definitions):
     found = _schema(REGISTRIES[sort].get(name))
     definitions |= found.pop("$defs", {})
-    found = _partial(found) if partial else found
+    found = _partial(found)
     kind = {"const": name, "description": f"Kind of {sort}"}
     found["properties"] = {"kind": kind} | found["properties"]
     return found

@@ -271,6 +271,7 @@ class _ExperimentBuilder:
         if found:
             return None
         first = {head: dict(value) if isinstance(value, dict) else value for head, value in self.values.items()}
+        first.setdefault("observables", ExperimentValues.model_fields["observables"].default)
         first["methods"] = {name: dict(settings or {}) for name, settings in first["methods"].items()}
         for axis, points in self.sweep.items():
             head, name = axis.split(".")
@@ -289,7 +290,7 @@ class _ExperimentBuilder:
         for name, settings in first["methods"].items():
             found += _kind_problems("method", {"kind": name} | settings, f"{self.where}.methods.{name}", named=True)
         known = REGISTRIES["observable"].names()
-        for i, name in enumerate(first.get("observables", [])):
+        for i, name in enumerate(first["observables"]):
             if name not in known:
                 found.append(Problem(f"{self.where}.observables[{i}]", name, choices(name, known)))
         # The value of an axis is named below, by its place in the sweep.
@@ -326,7 +327,7 @@ class _ExperimentBuilder:
             return known[head, own]
 
         self.methods = {name: REGISTRIES["method"].get(name)(**settings) for name, settings in self.first["methods"].items()}
-        observables = [REGISTRIES["observable"].get(name)() for name in self.first.get("observables", ["predictor"])]
+        observables = [REGISTRIES["observable"].get(name)() for name in self.first["observables"]]
         found = []
         for point in itertools.product(*self.axes.values()):
             swept = dict(zip(self.axes, point, strict=True))
@@ -355,7 +356,7 @@ class _ExperimentBuilder:
             network=plain("network", network),
             sweep=self.axes,
             methods=self.methods,
-            observables=tuple(self.first.get("observables", ["predictor"])),
+            observables=tuple(self.first["observables"]),
             draws=self.first["draws"],
             seed=self.root.seed,
             batch=batch,

@@ -7,11 +7,11 @@ the experiment. Verdicts are data; `ggdln.study.words` puts them into words.
 """
 
 import re
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import xarray as xr
-from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 
 from ggdln.core.expand import PLACEHOLDER, expand
 from ggdln.core.kinds import REGISTRIES
@@ -79,9 +79,7 @@ class Claim(_Part):
     """A statement about a figure, with the condition under which it holds."""
 
     figure: str = Field(description="Figure that the claim is about")
-    panel: str = Field(
-        max_length=1, description="Panel that the claim is about; by default the letter in a name such as fig2b_bias"
-    )
+    panel: str = Field(max_length=1, description="Panel that it is about; by default the letter in a name such as fig2b_bias")
     source: Literal["caption", "text", "appendix", "ours"] = Field(description="Where the paper says so; ours: it doesn't")
     statement: str = Field(min_length=10, description="The claim in our words")
     measured: Measured = Field(description="Quantity that is measured along an axis of a sweep")
@@ -104,66 +102,60 @@ class Agreement(_Part):
     reference: Comparison = Field(description="What the simulation is compared with")
 
 
-class _Entry(RootModel[dict]):
-    """A mapping that may leave out keys of the model `of`, and that has {name} for values that `for` gives."""
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core_schema, handler):
-        node = _loose(handler(cls.of.__pydantic_core_schema__), handler)
-        node["properties"]["for"] = {
-            "description": "Values for names in braces: lists that are read side by side, or several mappings of such lists",
-            "type": ["object", "array"],
-        }
-        return node | {"title": cls.__name__}
+def _entry(model):
+    """The type of a mapping that may leave out keys of a model, and that has {name} for values that `for` gives."""
+    schema = model.model_json_schema()
+    node = _loose(schema, schema.get("$defs", {}))
+    told = "Values for names in braces: lists that are read side by side, or several mappings of such lists"
+    node["properties"]["for"] = {"description": told, "type": ["object", "array"]}
+    return Annotated[dict, WithJsonSchema(node)]
 
 
-class Statement(_Entry):
-    """A claim as it is written."""
-
-    of: ClassVar[type] = Claim
-
-
-class Listed(_Entry):
-    """A comparison with the theory as it is written."""
-
-    of: ClassVar[type] = Agreement
+def _loose(node, definitions):
+    """A JSON schema in which no key is required and each value may be nothing or a placeholder."""
+    node = definitions[node["$ref"].removeprefix("#/$defs/")] if "$ref" in node else node
+    node = {name: part for name, part in node.items() if name not in ("required", "$defs")}
+    others = [{"type": "null"}, {"type": "string", "pattern": f"^{PLACEHOLDER.pattern}$"}]
+    if "anyOf" in node:
+        node["anyOf"] = [_loose(part, definitions) for part in node["anyOf"]]
+    if "properties" in node:
+        loose = {name: _loose(part, definitions) for name, part in node["properties"].items()}
+        node["properties"] = {name: {"anyOf": [part, *others]} for name, part in loose.items()}
+    return node
 
 
 class Sheet(_Part):
     """The claims about one figure. Statements and comparisons are checked once they are filled in, by `expand_sheets`."""
 
-    defaults: Statement = Field(
-        Statement({}), description="Values that statements have unless they give their own; nothing takes a value away"
+    defaults: _entry(Claim) = Field(
+        {}, description="Values that statements have unless they give their own; nothing takes a value away"
     )
-    statements: dict[str, Statement] = Field({}, description="Claims by name")
-    agreement: list[Listed] = Field([], description="Simulations whose distance from the theory is listed")
+    statements: dict[str, _entry(Claim)] = Field({}, description="Claims by name")
+    agreement: list[_entry(Agreement)] = Field([], description="Simulations whose distance from the theory is listed")
 
 
 def expand_sheets(sheets):
-    """Claims by name and the list of comparisons from the sheets of all figures, with a `Problem` for each mistake.
+    """Claims by name and the list of comparisons from what fits `Sheet` for each figure, with a `Problem` for each mistake.
 
     Claims and comparisons are mappings that fit `Claim` and `Agreement`, without keys that have no value, and with the
     defaults of the condition filled in.
     """
     claims, agreement, problems = {}, [], []
     for figure, sheet in sheets.items():
-        where = f"claims.{figure}"
-        found = violations(Sheet, sheet, where)
-        if not found:
-            defaults = dict(_normal(sheet.get("defaults", {})))
-            found = _default_problems(defaults, f"{where}.defaults")
+        where, defaults = f"claims.{figure}", dict(_normal(sheet.get("defaults", {})))
+        found = _default_problems(defaults, f"{where}.defaults")
         if found:
             problems += found
             continue
         # The panel is named by a statement, else by the name that it expands to, else by the defaults.
-        shared = {"figure": figure, "else": defaults.pop("panel", None)} | defaults
+        shared = {"figure": figure, "panel by default": defaults.pop("panel", None)} | defaults
         filled = {name: _filled(shared, _normal(statement)) for name, statement in sheet.get("statements", {}).items()}
         statements, found = expand(filled, f"{where}.statements")
         for name, statement in statements.items():
             place = f"{where}.statements.{name}"
             letter = re.match(rf"{re.escape(figure)}([a-z])(?![a-z])", name)
-            otherwise = statement.pop("else", None)
-            claim = without_none({"panel": letter[1] if letter else otherwise} | _normal(statement))
+            default = statement.pop("panel by default", None)
+            claim = without_none({"panel": letter[1] if letter else default} | _normal(statement))
             wrong = violations(Claim, claim, place) or _condition_problems(claim, place)
             if not re.fullmatch(NAME, name):
                 wrong = [Problem(place, name, f"a name that matches {NAME}")]
@@ -303,15 +295,10 @@ def agreement(entry, data):
     kept = {name: entry[name] for name in ("figure", "experiment", "method")}
     names = {"quantity": entry["variable"], "axis": along, "reference": " ".join(entry["reference"].values())}
     dataset = data[f"{entry['experiment']}/{entry['method']}"]
-    told = {
-        name: kind(getattr(dataset[variable], reduced)()) if variable in dataset else None
-        for name, variable, reduced, kind in (
-            ("runs", "runs_used", "max", int),
-            ("failed", "runs_failed", "sum", int),
-            ("largest_rhat", "largest_rhat", "max", float),
-            ("least_ess", "least_ess", "min", float),
-        )
-    }
+    told = {"runs": ("runs_used", "max", int), "failed": ("runs_failed", "sum", int)}
+    told |= {"largest_rhat": ("largest_rhat", "max", float), "least_ess": ("least_ess", "min", float)}
+    for name, (variable, reduced, kind) in told.items():
+        told[name] = kind(getattr(dataset[variable], reduced)()) if variable in dataset else None
     return kept | names | {"rows": rows, "exponent": exponent(rows) if along == "N" else None} | told
 
 
@@ -434,15 +421,3 @@ def _reference_problems(where, experiment, method, experiments):
 
 def _unknown(place, name, names):
     return Problem(place, name, f"{', '.join(names)}{near(name, names)}")
-
-
-def _loose(node, handler):
-    """A JSON schema in which no key is required and each value may be nothing or a placeholder."""
-    node = {name: part for name, part in handler.resolve_ref_schema(node).items() if name != "required"}
-    others = [{"type": "null"}, {"type": "string", "pattern": f"^{PLACEHOLDER.pattern}$"}]
-    if "anyOf" in node:
-        node["anyOf"] = [_loose(part, handler) for part in node["anyOf"]]
-    if "properties" in node:
-        loose = {name: _loose(part, handler) for name, part in node["properties"].items()}
-        node["properties"] = {name: {"anyOf": [part, *others]} for name, part in loose.items()}
-    return node

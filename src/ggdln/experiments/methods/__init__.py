@@ -15,9 +15,9 @@ from ggdln.observables import Sample
 class Point:
     """What a method gets: one draw of the data and gates at one outer point, and the networks to be measured there.
 
-    index: that of the outer point; networks: parameters L, N, sigma, T of each inner point; observables: names; runs: the range of runs of this job, for a
-    method that splits them over jobs; machine: device, memory_mb and checkpoint_seconds; state: path of this point's
-    checkpoints, to which the number of the network is added.
+    index: that of the outer point; networks: parameters L, N, sigma, T of each inner point; observables: names; runs: the
+    range of runs of this job, for a method that splits them over jobs; machine: device, memory_mb and checkpoint_seconds;
+    state: path of this point's checkpoints, to which the number of the network is added.
     """
 
     sample: Sample

@@ -233,6 +233,7 @@ def test_jobs_of_kinds_of_the_users_know_their_file(mine, tmp_path, monkeypatch)
     ("\n\nx = 1 / 0\n", r"kinds: .*mine\.py, line 3: ZeroDivisionError: division by zero"),
     ("\nimport not_there\n", r"kinds: .*mine\.py, line 2: ModuleNotFoundError"),
     ("from ggdln.gates import Gates\n", r"kinds: .*mine\.py holds no kind; accepted: subclasses of "),
+    ("from ggdln.core.kinds import Kind\nclass Mine(Kind):\n    'Mine.'\n", r"kinds: .*mine\.py holds no kind"),
     ("from ggdln.gates import Gates\nclass Random(Gates):\n    'Mine.'\n", r"has a gates 'random'; accepted: names that are not taken"),
 ])  # fmt: skip
 def test_a_file_that_can_not_be_used_is_told_with_its_line(text, said, tmp_path, clean):

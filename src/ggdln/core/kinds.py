@@ -156,7 +156,8 @@ def add_file(path):
         line = error.lineno if isinstance(error, SyntaxError) else last[0].lineno if last else 0
         raise ConfigError(f"kinds: {path}, line {line}: {type(error).__name__}: {error}") from error
     classes = [cls for cls in vars(module).values() if inspect.isclass(cls) and issubclass(cls, Kind)]
-    found = {(cls.sort, cls.name()): cls for cls in classes if cls.__module__ == name and not cls.__name__.startswith("_")}
+    classes = [cls for cls in classes if cls.__module__ == name and cls.sort in REGISTRIES and not cls.__name__.startswith("_")]
+    found = {(cls.sort, cls.name()): cls for cls in classes}
     if not found:
         raise ConfigError(f"kinds: {path} holds no kind; accepted: subclasses of ggdln.tasks.Task, ggdln.gates.Gates and so on")
     for sort, kind in found:

@@ -76,7 +76,7 @@ def planned(folder, *arguments):
     """Rules that a dry-run would run, with the figures or files they would make."""
     result = snakemake(folder, "--dry-run", *arguments)
     assert result.returncode == 0, result.stdout + result.stderr
-    jobs = re.findall(r"^(?:local)?rule (\w+):\n.*?^    output: ([^\n]+)", result.stdout, re.M | re.S)
+    jobs = re.findall(r"^(?:local)?rule (\w+):\n(?:    .*\n)*?    output: (.+)", result.stdout, re.M)
     rules = {}
     for rule, output in jobs:
         rules.setdefault(rule, set()).update(output.split(", "))

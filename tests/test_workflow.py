@@ -3,7 +3,6 @@
 `python tests/test_workflow.py` prints the table of edits and what each of them reruns.
 """
 
-import hashlib
 import json
 import re
 import shutil
@@ -42,7 +41,7 @@ def project(tmp_path_factory):
     git(folder, "commit", "-qm", "copy")
     result = snakemake(folder, *EVERYTHING)
     assert result.returncode == 0, result.stdout + result.stderr
-    (folder / "first_run.txt").write_text(result.stdout)
+    (folder / "first_run.txt").write_text(result.stdout + result.stderr)
     return folder
 
 
@@ -82,7 +81,8 @@ def test_a_claim_is_judged_with_its_control(project):
 
 def test_every_job_has_a_log_a_benchmark_and_predicted_memory_and_time(project):
     text = (project / "first_run.txt").read_text()
-    blocks = re.findall(r"^rule (\w+):\n((?:    .*\n)+)", text, re.M)
+    blocks = re.findall(r"^(?:local)?rule (\w+):\n((?:    .*\n)+)", text, re.M)
+    blocks = [(rule, block) for rule, block in blocks if rule not in ("all", "report")]
     assert {rule for rule, _ in blocks} == RULES
     for rule, block in blocks:
         for words in (f"log: logs/{rule}/", f"benchmark: benchmarks/{rule}/", "mem_mb=", "runtime="):
@@ -90,16 +90,14 @@ def test_every_job_has_a_log_a_benchmark_and_predicted_memory_and_time(project):
     assert all((project / log).exists() for log in re.findall(r"^    log: (\S+)", text, re.M))
 
 
-def test_drawing_twice_gives_the_same_bytes(project):
-    def sums():
-        return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (project / "figures").glob("sampled.p*")}
-
-    before = sums()
-    result = snakemake(project, "--forcerun", "draw_figure", "--", "figures/sampled.pdf")
+def test_drawing_twice_gives_the_same_bytes(project, tmp_path):
+    folder = tmp_path / "project"
+    shutil.copytree(project, folder, symlinks=True)
+    result = snakemake(folder, "--forcerun", "draw_figure", "--", "figures/sampled.pdf")
     assert result.returncode == 0, result.stdout + result.stderr
-    assert len(before) == 2
-    assert sums() == before
-    assert snakemake(project, "--", "figures/report.html").returncode == 0  # so that nothing is left to do
+    for name in ("figures/sampled.pdf", "figures/sampled.png"):
+        assert (folder / name).stat().st_mtime > (project / name).stat().st_mtime
+        assert (folder / name).read_bytes() == (project / name).read_bytes()
 
 
 def test_snakemakes_own_report_has_the_figures_with_their_captions(project, tmp_path):
@@ -107,7 +105,7 @@ def test_snakemakes_own_report_has_the_figures_with_their_captions(project, tmp_
     result = snakemake(project, "--report", str(page), *EVERYTHING)
     assert result.returncode == 0, result.stdout + result.stderr
     text = page.read_text()
-    for words in ("computed anew in the run", "Theory and trained networks", "results/sampled.nc", "verdicts as JSON"):
+    for words in ("computed anew with the root seed 7", "Theory and trained networks", "results/sampled.nc", "verdicts as JSON"):
         assert words in text
 
 
@@ -116,7 +114,7 @@ def test_every_figure_of_the_paper_is_a_target(tmp_path):
     copy_project(ROOT, tmp_path)
     figures = yaml.safe_load((ROOT / "config/figures.yaml").read_text())["figures"]
     paper = planned(tmp_path, *EVERYTHING)
-    assert set(paper) == RULES | {"all", "report"}
+    assert set(paper) == RULES
     assert {f"figures/{figure}.pdf" for figure in figures} <= paper["draw_figure"]
     quick = planned(tmp_path, *QUICK)
     assert {f"figures/quick/{figure}.pdf" for figure in figures} <= quick["draw_figure"]
@@ -200,9 +198,9 @@ ROUNDS = [
     [
         Edit("a third draw", "config/config.yaml", ("methods: {gp: {}}\n      draws: 2", "methods: {gp: {}}\n      draws: 3"),
              {"prepare_task noisy_teacher 2-3", "fit_gates random 2-3 x3", "run_gp 2-3 x3"} | GATED),
+        Edit("one draw fewer", "config/config.yaml", ("order_parameter]\n      draws: 2", "order_parameter]\n      draws: 1"), SAMPLED | RELU),
         Edit("another observable", "config/config.yaml", ("observables: [predictor]", "observables: [predictor, order_parameter]"),
              {"run_theory", "combine_gd"} | THEORY | TRAINED),
-        Edit("one draw fewer", "config/config.yaml", ("order_parameter]\n      draws: 2", "order_parameter]\n      draws: 1"), SAMPLED | RELU),
     ],
     [
         Edit("two more runs", "config/config.yaml", ("gd: {runs: 3}", "gd: {runs: 5}"), {"run_gd 0-2 runs 3-5", "combine_gd"} | TRAINED),
@@ -233,15 +231,12 @@ def jobs_of(plan):
     """What a dry-run would run, as "rule what draws": the hashes in the names of files are left out."""
     found = Counter()
     for rule, files in plan.items():
-        for file in files - {"figures/report.html"} if rule != "make_report" else {""}:
-            path = Path(file)
-            if path.suffix == ".png" or rule in ("all", "report"):
-                continue
+        for path in (Path(file) for file in files if not file.endswith(".png")):
             kind, block = path.parent.name.rsplit("-", 1)[0], path.stem.removeprefix("draws_").replace("_", " ")
             if rule in ("prepare_task", "fit_gates"):
                 words = f"{rule} {kind} {block}"
             elif rule.startswith(("run_", "combine_")):
-                words = f"{rule} {block.replace('runs ', 'runs ')}"
+                words = f"{rule} {block}"
             elif rule == "assemble_curve":
                 words = f"{rule} {path.parent.name}/{path.stem}"
             else:
@@ -292,6 +287,7 @@ def table():
 # ---- Numbers
 
 
+@pytest.mark.slow
 def test_numbers_do_not_depend_on_cores_or_batches(project, tmp_path):
     """One core, a job for each draw, two runs and two points; and for the limit a third draw, which leaves the others alone."""
     batches = {
@@ -341,7 +337,8 @@ def test_a_bad_configuration_stops_everything_with_one_message(tmp_path):
     wrong = """
         sed: 1
         experiments:
-          gated: {reduced: {network: {sigma: -2}, sweep: {gates.M: [0]}}}
+          gated: {reduced: {sweep: {gates.M: [0]}}}
+          trained: {reduced: {network: {sigma: -2}}}
         """
     (tmp_path / "bad.yaml").write_text(wrong)
     before = sorted(path for path in tmp_path.rglob("*") if "__pycache__" not in path.parts)

@@ -18,6 +18,7 @@ try:
 except ConfigError as error:
     sys.exit(str(error))
 
+config.update(run=CONFIG.run, seed=CONFIG.seed)  # for the first page of Snakemake's own report
 STAGES = Stages(CONFIG, ROOT)
 
 

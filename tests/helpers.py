@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import yaml
 
 from ggdln.gates import FittedGates, fit_gates
 from ggdln.observables import Sample
@@ -80,6 +81,17 @@ def planned(folder, *arguments):
     for rule, output in jobs:
         rules.setdefault(rule, set()).update(output.split(", "))
     return rules
+
+
+def small_project(folder, **settings):
+    """A copy of the project whose configuration is that of tests/data/small, with further settings in a file of their own."""
+    copy_project(ROOT, folder)
+    shutil.rmtree(folder / "config")
+    shutil.copytree(ROOT / "tests/data/small", folder / "config")
+    shutil.move(folder / "config/my_kinds.py", folder / "my_kinds.py")
+    if settings:
+        (folder / "config/claims/settings.yaml").write_text(yaml.safe_dump(settings))
+    return folder
 
 
 def append(path, text="\n# edited\n"):

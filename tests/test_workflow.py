@@ -1,4 +1,7 @@
-"""The workflow, run for real on a copy of the project: what it makes, what it reruns, and what it refuses."""
+"""The workflow, run for real on a copy of the project with small experiments: what it makes, reruns and refuses.
+
+`python tests/test_workflow.py` prints the table of edits and what each of them reruns.
+"""
 
 import hashlib
 import json
@@ -6,60 +9,38 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import yaml
+from helpers import QUICK, ROOT, copy_project, planned, rewrite, small_project, snakemake
 
 from ggdln.experiments import store
 
 pytestmark = pytest.mark.xdist_group("workflow")
 
-QUICK = ("--configfile", "config/quick.yaml")
-TARGETS = [f"figures/quick/{figure}.pdf" for figure in ("fig1", "fig2", "figS2", "figS5")]
-"""Figures on which reruns are tested: together they need every rule."""
-FIGURE = ["collect_figure", "draw_figure"]
-THEORY = ["solve_gp", "solve_theory"]
-SIMULATION = ["train_networks", "average_runs", "sample_chains"]
-RULES = ["prepare_task", "fit_gates", *THEORY, *SIMULATION, *FIGURE]
-REPORT = ["judge_claim", "collect_claims", "make_report"]
+EVERYTHING = ("--", "all", "report")
+RULES = {
+    *("prepare_task", "fit_gates", "run_gp", "run_theory", "run_gd", "run_relu", "run_langevin", "run_posterior"),
+    *("combine_gd", "combine_relu", "assemble_curve", "collect_figure", "draw_figure"),
+    *("judge_claim", "collect_claims", "make_report"),
+}
 
 
-def snakemake(folder, *arguments):
-    # The end of a run waits for the last of its looks at waiting jobs: seconds, for runs of seconds.
-    command = [sys.executable, "-m", "snakemake", "--cores", "2", "--max-jobs-per-timespan", "1000/1s", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
-
-
-def planned(folder, *arguments):
-    """Rules that a dry-run would run, with the figures or files they would make."""
-    result = snakemake(folder, "--dry-run", *arguments)
-    assert result.returncode == 0, result.stdout + result.stderr
-    jobs = re.findall(r"^(?:local)?rule (\w+):\n.*?^    output: ([^\n]+)", result.stdout, re.M | re.S)
-    rules = {}
-    for rule, output in jobs:
-        rules.setdefault(rule, set()).update(output.split(", "))
-    return rules
-
-
-def copy_project(root, folder):
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=root, capture_output=True, text=True, check=True
-    )
-    for name in listed.stdout.splitlines():
-        if (root / name).exists():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(root / name, folder / name, follow_symlinks=False)
+def git(folder, *arguments):
+    subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *arguments], cwd=folder, check=True)
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    """A copy of the project under git, with some quick figures made."""
-    folder = tmp_path_factory.mktemp("project")
-    copy_project(Path(__file__).resolve().parents[1], folder)
-    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "copy"]):
-        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *command], cwd=folder, check=True)
-    result = snakemake(folder, *QUICK, "--", *TARGETS)
+    """The project with small experiments, under git, and all that it makes."""
+    folder = small_project(tmp_path_factory.mktemp("project"))
+    git(folder, "init", "-q")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "copy")
+    result = snakemake(folder, *EVERYTHING)
     assert result.returncode == 0, result.stdout + result.stderr
     (folder / "first_run.txt").write_text(result.stdout)
     return folder
@@ -69,24 +50,22 @@ def project(tmp_path_factory):
 def edited(project):
     """The project, put back after the test to what git has."""
     yield project
-    subprocess.run(["git", "checkout", "-q", "."], cwd=project, check=True)
+    git(project, "checkout", "-q", ".")
 
 
-def figures(root):
-    return list(yaml.safe_load((root / "config/figures.yaml").read_text())["figures"])
+# ---- What it makes
 
 
 def test_figures_are_made_and_listed(project):
-    for target in TARGETS:
-        figure = Path(target).stem
-        assert (project / target).read_bytes().startswith(b"%PDF")
-        assert (project / f"figures/quick/{figure}.png").stat().st_size > 10_000
-        assert f"  {target}" in (project / "first_run.txt").read_text()
-        assert store.groups(project / f"results/quick/{figure}.nc")
+    for figure in ("gated", "trained", "sampled"):
+        assert (project / f"figures/{figure}.pdf").read_bytes().startswith(b"%PDF")
+        assert (project / f"figures/{figure}.png").stat().st_size > 5_000
+        assert f"  figures/{figure}.pdf" in (project / "first_run.txt").read_text()
+        assert store.groups(project / f"results/{figure}.nc")
 
 
 def test_every_file_says_what_it_was_made_from(project):
-    files = [path for path in project.glob("results/**/*.nc") if path.parent.name != "quick"]
+    files = [path for path in project.glob("results/**/*.nc") if path.parent.name != "results"]
     assert len(files) >= 20
     for path in files:
         attributes = store.read(path).attrs
@@ -94,198 +73,308 @@ def test_every_file_says_what_it_was_made_from(project):
             assert attributes.get(key) not in (None, ""), (path, key)
 
 
-@pytest.mark.parametrize("config", [(), QUICK], ids=["paper", "quick"])
-def test_every_figure_target_resolves(config, root, tmp_path):
-    copy_project(root, tmp_path)
-    folder = "figures/quick" if config else "figures"
-    targets = {f"{folder}/{figure}.pdf" for figure in figures(root)}
-    assert targets <= planned(tmp_path, *config)["draw_figure"]
-    one = planned(tmp_path, *config, "--", f"{folder}/figS5.pdf")
-    assert {path for path in one["draw_figure"] if path.endswith("pdf")} == {f"{folder}/figS5.pdf"}
+def test_a_claim_is_judged_with_its_control(project):
+    """The variance rises where the training error falls, so that the condition fails for the control."""
+    verdict = json.loads((project / "results/claims/gated_capacity.json").read_text())
+    assert (verdict["outcome"], verdict["draws"]) == ("holds", 2)
+    assert (verdict["control"]["holds"], verdict["empty"]) == (0, False)
 
 
-def test_no_rule_is_unreachable(root, tmp_path):
-    copy_project(root, tmp_path)
-    listed = snakemake(tmp_path, "--list-rules", "--quiet").stdout.split()
-    assert set(planned(tmp_path, "--", "figures/report.html")) | {"all", "report"} == set(listed)
-    assert set(listed) == {*RULES, *REPORT, "all", "report"}
+def test_every_job_has_a_log_a_benchmark_and_predicted_memory_and_time(project):
+    text = (project / "first_run.txt").read_text()
+    blocks = re.findall(r"^rule (\w+):\n((?:    .*\n)+)", text, re.M)
+    assert {rule for rule, _ in blocks} == RULES
+    for rule, block in blocks:
+        for words in (f"log: logs/{rule}/", f"benchmark: benchmarks/{rule}/", "mem_mb=", "runtime="):
+            assert words in block, (rule, words)
+    assert all((project / log).exists() for log in re.findall(r"^    log: (\S+)", text, re.M))
 
 
-def test_every_rule_declares_log_benchmark_threads_memory_and_runtime(root):
-    found = []
-    for path in (root / "workflow/rules").glob("*.smk"):
-        for name, body in re.findall(r"^rule (\w+):\n((?:    .*\n|\n)+)", path.read_text(), re.M):
-            found.append(name)
-            for word in ("input:", "output:", "log:", "benchmark:", "threads:", "mem_mb=", "runtime=", f"scripts/{name}.py"):
-                assert word in body, (name, word)
-            assert f"logs/{name}/" in body
-            assert f"benchmarks/{name}/" in body
-    assert sorted(found) == sorted([*RULES, *REPORT])
+def test_drawing_twice_gives_the_same_bytes(project):
+    def sums():
+        return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (project / "figures").glob("sampled.p*")}
+
+    before = sums()
+    result = snakemake(project, "--forcerun", "draw_figure", "--", "figures/sampled.pdf")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert len(before) == 2
+    assert sums() == before
+    assert snakemake(project, "--", "figures/report.html").returncode == 0  # so that nothing is left to do
 
 
 def test_snakemakes_own_report_has_the_figures_with_their_captions(project, tmp_path):
     page = tmp_path / "report.html"
-    result = snakemake(project, *QUICK, "--report", page, "--", *TARGETS)
+    result = snakemake(project, "--report", str(page), *EVERYTHING)
     assert result.returncode == 0, result.stdout + result.stderr
     text = page.read_text()
-    for words in (
-        "computed anew in the run",
-        "Globally gated deep linear networks and their capacity",
-        "results/quick/figS5.nc",
-    ):
+    for words in ("computed anew in the run", "Theory and trained networks", "results/sampled.nc", "verdicts as JSON"):
         assert words in text
 
 
-def test_lint_and_format_are_clean(root):
-    lint = snakemake(root, "--lint")
+def test_every_figure_of_the_paper_is_a_target(tmp_path):
+    """At both sizes, with every rule; one figure brings no other."""
+    copy_project(ROOT, tmp_path)
+    figures = yaml.safe_load((ROOT / "config/figures.yaml").read_text())["figures"]
+    paper = planned(tmp_path, *EVERYTHING)
+    assert set(paper) == RULES | {"all", "report"}
+    assert {f"figures/{figure}.pdf" for figure in figures} <= paper["draw_figure"]
+    quick = planned(tmp_path, *QUICK)
+    assert {f"figures/quick/{figure}.pdf" for figure in figures} <= quick["draw_figure"]
+    one = planned(tmp_path, *QUICK, "--", "figures/quick/figS5.pdf")
+    assert one["draw_figure"] == {"figures/quick/figS5.pdf", "figures/quick/figS5.png"}
+
+
+def test_lint_and_format_are_clean():
+    lint = snakemake(ROOT, "--lint")
     assert lint.returncode == 0, lint.stdout + lint.stderr
-    files = ["Snakefile", *map(str, (root / "workflow/rules").glob("*.smk"))]
-    assert subprocess.run([sys.executable, "-m", "snakefmt", "--check", *files], cwd=root).returncode == 0
+    files = ["Snakefile", *map(str, (ROOT / "workflow/rules").glob("*.smk"))]
+    assert subprocess.run([sys.executable, "-m", "snakefmt", "--check", *files], cwd=ROOT).returncode == 0
 
 
-def append(path, text="\n# edited\n"):
-    path.write_text(path.read_text() + text)
+# ---- What an edit reruns
 
 
-AFTER_GATES = [*THEORY, *SIMULATION, *FIGURE]
-EDITS = {
-    # file: rules that run again
-    "README.md": [],
-    "src/ggdln/config.py": [],
-    "src/ggdln/costs.py": [],
-    "src/ggdln/jobs.py": [],
-    "src/ggdln/figures/panels.py": ["draw_figure"],
-    "src/ggdln/figures/content.py": ["draw_figure"],
-    "src/ggdln/report/page.py": [],
-    "workflow/scripts/draw_figure.py": ["draw_figure"],
-    "workflow/scripts/collect_figure.py": FIGURE,
-    "src/ggdln/theory/gp.py": ["solve_gp", *FIGURE],
-    "src/ggdln/theory/saddle.py": ["solve_theory", *FIGURE],
-    "src/ggdln/dynamics/ensemble.py": ["average_runs", "sample_chains", *FIGURE],
-    "src/ggdln/dynamics/flow.py": ["train_networks", "average_runs", *FIGURE],
-    "src/ggdln/dynamics/gibbs.py": ["sample_chains", *FIGURE],
-    "src/ggdln/gates.py": ["fit_gates", *AFTER_GATES],
-    "src/ggdln/tasks/teachers.py": RULES,
-    "src/ggdln/store.py": RULES,
-}
+class Edit(NamedTuple):
+    """An edit of one file, and the jobs that run after it, each with how many there are if more than one."""
+
+    what: str
+    file: str
+    change: tuple  # texts, the second in place of the first; nothing in place of the end of the file
+    jobs: set
 
 
-@pytest.mark.parametrize("file", EDITS)
-def test_an_edit_reruns_what_depends_on_it(edited, file):
-    append(edited / file, "\n" if file.endswith(".md") else "\n# edited\n")
-    assert set(planned(edited, *QUICK, "--", *TARGETS)) == set(EDITS[file])
+CODE, COMMENT = (None, "\nEDITED = 1\n"), (None, "\n# edited\n")
+SRC = "src/ggdln"
+PAGE = {"make_report"}
+
+
+def shown(figure, *curves, claims=()):
+    """The jobs from curves to figure, verdicts and page."""
+    jobs = {f"assemble_curve {curve}" for curve in curves} | {f"collect_figure {figure}", f"draw_figure {figure}"} | PAGE
+    return jobs | {f"judge_claim {claim}" for claim in claims} | ({"collect_claims"} if claims else set())
+
+
+GATED = shown("gated", "gated/gp", claims=("gated_capacity", "gated_variance"))
+THEORY = shown("trained", "trained/theory", claims=("trained_theory",))
+TRAINED = shown("trained", "trained/gd", claims=("trained_theory",))
+SAMPLED = shown("sampled", "sampled/langevin", "sampled/posterior")
+RELU = shown("sampled", "sampled/relu")
+POSTERIOR = shown("sampled", "sampled/posterior")
+
+ROUNDS = [
+    # Edits of one round are done together: no two of them rerun the same job, but for the verdicts and the page.
+    [
+        Edit("a comment", f"{SRC}/gates/local.py", COMMENT, set()),
+        Edit("a docstring", f"{SRC}/theory/saddle.py", ('"""', '"""Edited. '), set()),
+        Edit("a check of parameters", f"{SRC}/gates/random.py", ("    def fit(", "    def problems(self, task):\n        return ()\n\n    def fit("), set()),
+        Edit("a comment in a file of one's own", "my_kinds.py", COMMENT, set()),
+        Edit("the version number", "pyproject.toml", ('version = "0.1.0"', 'version = "0.2.0"'), set()),
+        Edit("the README", "README.md", (None, "\n"), set()),
+        Edit("the meaning of a parameter", f"{SRC}/tasks/noisy_teacher.py", ("Standard deviation of", "Size of"), PAGE),
+        Edit("predicted costs of a kind", f"{SRC}/experiments/methods/gp.py", ('"kernels": 0.0', '"kernels": 100.0'), PAGE),
+    ],
+    [
+        Edit("the name of a method", f"{SRC}/experiments/methods/gd.py", ('Look("gradient descent"', 'Look("descent"'), shown("trained")),
+        Edit("the symbol of a quantity", f"{SRC}/observables/order_parameter.py", ('"U_1",', '"u",'), shown("sampled")),
+        Edit("the size of a figure", "config/figures.yaml", ("more gates\n    size: [3.5", "more gates\n    size: [4.5"), {"draw_figure gated"} | PAGE),
+    ],
+    [
+        Edit("a kind of gates", f"{SRC}/gates/local.py", CODE, {"fit_gates local", "run_theory", "run_gd", "combine_gd"} | THEORY | TRAINED),
+        Edit("a method", f"{SRC}/experiments/methods/posterior.py", CODE, {"run_posterior"} | POSTERIOR),
+        Edit("a kind of condition", f"{SRC}/study/conditions/rises.py", CODE, {"judge_claim gated_variance", "collect_claims"} | PAGE),
+    ],
+    [
+        Edit("a module of the theory", f"{SRC}/theory/saddle.py", CODE, {"run_theory"} | THEORY),
+        Edit("the infinite-width limit", f"{SRC}/theory/gp.py", CODE, {"run_gp x3"} | GATED),
+        Edit("a sampler", f"{SRC}/networks/gibbs.py", CODE, {"run_posterior"} | POSTERIOR),
+    ],
+    [
+        Edit("gradient flow", f"{SRC}/networks/flow.py", CODE, {"run_gd", "combine_gd", "run_relu", "combine_relu"} | TRAINED | RELU),
+        Edit("a kind of task", f"{SRC}/tasks/noisy_teacher.py", CODE, {"prepare_task noisy_teacher", "fit_gates random x3", "run_gp x3"} | GATED),
+    ],
+    [
+        Edit("a kind in a file of one's own", "my_kinds.py", CODE, {"fit_gates slanted", "run_langevin", "run_posterior"} | SAMPLED),
+        Edit("another number of gates", "config/config.yaml", ("gates.M: [2, 4, 8]", "gates.M: [2, 4, 8, 16]"), {"fit_gates random", "run_gp"} | GATED),
+        Edit("another width", "config/config.yaml", ("network.N: [20, 40]", "network.N: [20, 40, 80]"), {"run_theory", "run_gd", "combine_gd"} | THEORY | TRAINED),
+    ],
+    [
+        Edit("a third draw", "config/config.yaml", ("methods: {gp: {}}\n      draws: 2", "methods: {gp: {}}\n      draws: 3"),
+             {"prepare_task noisy_teacher 2-3", "fit_gates random 2-3 x3", "run_gp 2-3 x3"} | GATED),
+        Edit("another observable", "config/config.yaml", ("observables: [predictor]", "observables: [predictor, order_parameter]"),
+             {"run_theory", "combine_gd"} | THEORY | TRAINED),
+        Edit("one draw fewer", "config/config.yaml", ("order_parameter]\n      draws: 2", "order_parameter]\n      draws: 1"), SAMPLED | RELU),
+    ],
+    [
+        Edit("two more runs", "config/config.yaml", ("gd: {runs: 3}", "gd: {runs: 5}"), {"run_gd 0-2 runs 3-5", "combine_gd"} | TRAINED),
+        Edit("another threshold", "config/config.yaml", ("kind: random, b: 0.0", "kind: random, b: 0.5"), {"fit_gates random x3", "run_gp x3"} | GATED),
+        Edit("another size of the task", "config/config.yaml", ("task.P: [10]", "task.P: [10, 12]"),
+             {"prepare_task mnist_parity", "fit_gates slanted", "run_langevin", "run_posterior", "run_relu", "combine_relu"} | SAMPLED | RELU),
+    ],
+    [
+        Edit("another prior", "config/config.yaml", ("L: 1, sigma: 1.0", "L: 1, sigma: 2.0"), {"run_gp x3"} | GATED),
+        Edit("another temperature", "config/config.yaml", ("T: 0.01}", "T: 0.02}"), {"run_langevin", "run_posterior"} | SAMPLED),
+    ],
+    [
+        Edit("a kind of panel", f"{SRC}/study/panels/matrix.py", CODE, {"draw_figure sampled"} | PAGE),
+        Edit("the page", f"{SRC}/study/report/page.py", CODE, PAGE),
+        Edit("the strength of a condition", "config/claims/all.yaml", ("condition: falls", "condition: {kind: falls, strength: 0.6}"),
+             {"judge_claim gated_capacity", "collect_claims"} | PAGE),
+    ],
+    [
+        Edit("the seed", "config/config.yaml", ("seed: 7", "seed: 8"),
+             {"prepare_task noisy_teacher", "prepare_task clustered_teacher", "prepare_task mnist_parity", "fit_gates random x3",
+              "fit_gates local", "fit_gates slanted", "run_gp x3", "run_theory", "run_gd", "combine_gd", "run_relu", "combine_relu",
+              "run_langevin", "run_posterior"} | GATED | THEORY | TRAINED | SAMPLED | RELU),
+    ],
+]  # fmt: skip
+
+
+def jobs_of(plan):
+    """What a dry-run would run, as "rule what draws": the hashes in the names of files are left out."""
+    found = Counter()
+    for rule, files in plan.items():
+        for file in files - {"figures/report.html"} if rule != "make_report" else {""}:
+            path = Path(file)
+            if path.suffix == ".png" or rule in ("all", "report"):
+                continue
+            kind, block = path.parent.name.rsplit("-", 1)[0], path.stem.removeprefix("draws_").replace("_", " ")
+            if rule in ("prepare_task", "fit_gates"):
+                words = f"{rule} {kind} {block}"
+            elif rule.startswith(("run_", "combine_")):
+                words = f"{rule} {block.replace('runs ', 'runs ')}"
+            elif rule == "assemble_curve":
+                words = f"{rule} {path.parent.name}/{path.stem}"
+            else:
+                words = rule if rule in ("collect_claims", "make_report") else f"{rule} {path.stem}"
+            found[words] += 1
+    return found
+
+
+def agree(found, expected):
+    """Whether jobs are those of an edit, which may leave out the block of draws."""
+    counted = Counter()
+    for words, count in found.items():
+        short = re.sub(r"( \d+-\d+)( runs \d+-\d+)?$", "", words)
+        names = {job.removesuffix(f" x{count}") for job in expected}
+        counted[words if words in names else short] += count
+    return {f"{words} x{count}" if count > 1 else words for words, count in counted.items()} == expected
+
+
+@pytest.mark.parametrize("edits", ROUNDS, ids=lambda edits: edits[0].what)
+def test_an_edit_reruns_what_depends_on_it(edited, edits):
+    together = Counter(job for edit in edits for job in edit.jobs - PAGE - {"collect_claims"})
+    assert not together or max(together.values()) == 1
+    for edit in edits:
+        path, (old, new) = edited / edit.file, edit.change
+        text = path.read_text()
+        assert old is None or old in text, edit
+        path.write_text(text + new if old is None else text.replace(old, new, 1))
+    found = jobs_of(planned(edited, *EVERYTHING))
+    assert agree(found, set().union(*(edit.jobs for edit in edits))), sorted(found.items())
 
 
 def test_a_fresh_checkout_reruns_nothing(edited):
     for path in edited.rglob("*"):
         if path.suffix in (".py", ".smk", ".yaml") and ".snakemake" not in path.parts:
             path.unlink()
-    subprocess.run(["git", "checkout", "-q", "."], cwd=edited, check=True)
-    assert planned(edited, *QUICK, "--", *TARGETS) == {}
+    git(edited, "checkout", "-q", ".")
+    assert planned(edited, *EVERYTHING) == {}
 
 
-def rewrite(path, old, new):
-    text = path.read_text()
-    assert text.count(old) == 1, (path, old)
-    path.write_text(text.replace(old, new))
+def table():
+    """The edits as Markdown."""
+    rows = [
+        f"| {edit.what} | `{edit.file}` | {', '.join(sorted(edit.jobs)) or 'nothing'} |" for edits in ROUNDS for edit in edits
+    ]
+    return "\n".join(["| edit | in | runs again |", "|---|---|---|", *rows])
 
 
-GP_ONLY = ["solve_gp", *FIGURE]
-PARAMETERS = {
-    # name: (file, old, new, rules that run again, figures they belong to)
-    "prior": ("config/config.yaml", "gates: {b: 0.0}\n      network: {sigma: 1.0}", "gates: {b: 0.0}\n      network: {sigma: 2.0}",
-              GP_ONLY, ["fig1"]),
-    "threshold": ("config/config.yaml", "gates: {b: 0.0}\n      network: {sigma: 1.0}", "gates: {b: 0.5}\n      network: {sigma: 1.0}",
-                  ["fit_gates", *GP_ONLY], ["fig1"]),
-    "task": ("config/config.yaml", "noise: 0.005", "noise: 0.01", ["prepare_task", "fit_gates", *GP_ONLY], ["figS5"]),
-    "runs": ("config/quick.yaml", "reduced:\n      task: {P: 100, P_t: 100, N_T: 100}\n      sweep: {network.N: [25, 200, 3200]}\n      methods: {gd: {runs: 3",
-             "reduced:\n      task: {P: 100, P_t: 100, N_T: 100}\n      sweep: {network.N: [25, 200, 3200]}\n      methods: {gd: {runs: 13",
-             ["train_networks", "average_runs", *FIGURE], ["fig2"]),
-    "layout": ("config/figures.yaml", "size: [9.0, 2.5]", "size: [9.0, 3.0]", ["draw_figure"], ["figS5"]),
-    "seed": ("config/config.yaml", "seed: 2022", "seed: 2023", RULES, ["fig1", "fig2", "figS2", "figS5"]),
-}  # fmt: skip
+# ---- Numbers
 
 
-@pytest.mark.parametrize("name", PARAMETERS)
-def test_a_parameter_reruns_its_figure_only(edited, name):
-    file, old, new, rules, shown = PARAMETERS[name]
-    rewrite(edited / file, old, new)
-    plan = planned(edited, *QUICK, "--", *TARGETS)
-    assert set(plan) == set(rules)
-    assert {path for path in plan["draw_figure"] if path.endswith(".pdf")} == {f"figures/quick/{f}.pdf" for f in shown}
-
-
-def test_more_draws_keep_finished_batches(edited):
-    rewrite(edited / "config/quick.yaml", "40]}\n      draws: 3", "40]}\n      draws: 5")
-    plan = planned(edited, *QUICK, "--", *TARGETS)
-    assert {Path(path).stem.split("_points")[0] for path in plan["solve_gp"]} == {"draws_3-5"}
-
-
-def contents(folder, figure):
-    return {name: data.attrs["content_sha256"] for name, data in store.groups(folder / f"results/quick/{figure}.nc").items()}
-
-
-def test_numbers_do_not_depend_on_cores_order_or_batching(project, root, tmp_path):
-    copy_project(root, tmp_path)
-    rewrite(tmp_path / "config/quick.yaml", "batch: {draws: 3, points: 40, runs: 10}", "batch: {draws: 2, points: 9, runs: 2}")
-    result = snakemake(tmp_path, *QUICK, "--cores", "1", "--", *TARGETS)
+def test_numbers_do_not_depend_on_cores_or_batches(project, tmp_path):
+    """One core, a job for each draw, two runs and two points; and for the limit a third draw, which leaves the others alone."""
+    batches = {
+        "batch": {"draws": 1, "points": 2, "runs": 2},
+        "experiments": {"gated": {"reduced": {"draws": 3}, "batch": {"draws": 2}}},
+    }
+    small_project(tmp_path, **batches)
+    names = ["gated/gp", "trained/theory", "trained/gd", "sampled/posterior"]
+    targets = [f"results/curves/{name}.nc" for name in names]
+    result = snakemake(tmp_path, "--cores", "1", "--", *targets)
     assert result.returncode == 0, result.stdout + result.stderr
-    for figure in ("fig1", "fig2", "figS2", "figS5"):
-        assert contents(tmp_path, figure) == contents(project, figure)
+    for target in targets:
+        here, there = store.read(tmp_path / target), store.read(project / target)
+        assert here.sel(draw=there.draw).equals(there), target
+    assert len(list(tmp_path.glob("results/runs/gd/*/*.nc"))) == 4
 
 
-def test_drawing_twice_gives_the_same_bytes(project, root):
-    def sums():
-        return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in (project / "figures/quick").iterdir()}
+@pytest.mark.slow
+def test_another_draw_is_added_to_what_is_there(project, tmp_path):
+    """The numbers of the draws that were there stay, in files that aren't written again; fewer draws take theirs from them."""
+    folder = tmp_path / "project"
+    shutil.copytree(project, folder, symlinks=True)
+    curve, before = folder / "results/curves/gated/gp.nc", {p: p.stat().st_mtime for p in (folder / "results/gp").rglob("*.nc")}
+    first = store.read(curve)
+    for draws in (3, 1):
+        rewrite(
+            folder / "config/config.yaml",
+            f"methods: {{gp: {{}}}}\n      draws: {first.sizes['draw']}",
+            f"methods: {{gp: {{}}}}\n      draws: {draws}",
+        )
+        result = snakemake(folder, "--", "results/curves/gated/gp.nc")
+        assert result.returncode == 0, result.stdout + result.stderr
+        found = store.read(curve)
+        common = min(draws, first.sizes["draw"])
+        assert found.sizes["draw"] == draws
+        assert found.isel(draw=slice(common)).equals(first.isel(draw=slice(common)))
+        first = found
+    assert {path: path.stat().st_mtime for path in before} == before
+    assert len(list((folder / "results/gp").rglob("*.nc"))) == 2 * len(before)
 
-    before = sums()
-    result = snakemake(project, *QUICK, "--forcerun", "draw_figure", "--", *TARGETS)
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert sums() == before
+
+# ---- What it refuses
 
 
-@pytest.mark.parametrize(("setting", "message"), [
-    ("seed: -1", "seed = -1; accepted: a whole number >= 0"),
-    ("sed: 1", "did you mean 'seed'?"),
-    ("experiments: {capacity: {reduced: {gates: {b: .nan}}}}", "b = nan; accepted: a finite number"),
-    ("experiments: {capacity: {reduced: {network: {sigma: -2}}}}", "network.sigma (under reduced) = -2; accepted: a number > 0"),
-    ("experiments: {capacity: {reduced: {sweep: {gates.M: [0]}}}}", "sweep.gates.M[0] = 0; accepted: a whole number >= 1"),
-])  # fmt: skip
-def test_a_bad_configuration_stops_everything_with_one_message(root, tmp_path, setting, message):
-    copy_project(root, tmp_path)
-    (tmp_path / "bad.yaml").write_text(setting)
+def test_a_bad_configuration_stops_everything_with_one_message(tmp_path):
+    small_project(tmp_path)
+    wrong = """
+        sed: 1
+        experiments:
+          gated: {reduced: {network: {sigma: -2}, sweep: {gates.M: [0]}}}
+        """
+    (tmp_path / "bad.yaml").write_text(wrong)
     before = sorted(path for path in tmp_path.rglob("*") if "__pycache__" not in path.parts)
     result = snakemake(tmp_path, "--configfile", "bad.yaml")
     assert result.returncode != 0
-    assert message in result.stderr
+    for message in (
+        "did you mean 'seed'?",
+        "network.sigma (under reduced) = -2; accepted: a number > 0",
+        "sweep.gates.M[0] = 0; accepted: a whole number >= 1",
+    ):
+        assert message in result.stderr
     assert "Traceback" not in result.stderr + result.stdout
-    after = sorted(p for p in tmp_path.rglob("*") if not {"__pycache__", ".snakemake"} & set(p.parts))
+    after = sorted(path for path in tmp_path.rglob("*") if not {"__pycache__", ".snakemake"} & set(path.parts))
     assert after == before
 
 
-def test_what_does_not_fit_is_refused_before_anything_runs(root, tmp_path):
+def test_what_does_not_fit_is_refused_before_anything_runs(tmp_path):
     """The message names the job, what it needs and what there is."""
-    copy_project(root, tmp_path)
-    (tmp_path / "small.yaml").write_text("machine: {available_mb: 90}")
-    result = snakemake(tmp_path, *QUICK, "small.yaml", "--", "figures/quick/figS5.pdf")
+    small_project(tmp_path, machine={"available_mb": 90})
+    result = snakemake(tmp_path, "--", "figures/gated.pdf")
     assert result.returncode != 0
     assert re.search(r"\w+ needs \d+ MB for \S+, this machine has 90 MB", result.stderr)
     assert "Traceback" not in result.stderr
     assert not (tmp_path / "results").exists()
 
 
-@pytest.mark.parametrize("text", [
-    "seed: !!python/object/apply:os.system ['touch written']",
-    "run: ../../elsewhere",
-    "run: /tmp",
-    "digits: {source: full, folder: !!python/name:os.getcwd}",
-])  # fmt: skip
-def test_a_configuration_from_elsewhere_runs_nothing_and_writes_nowhere_else(root, tmp_path, text):
+@pytest.mark.parametrize("text", ["seed: !!python/object/apply:os.system ['touch written']", "run: ../../elsewhere"])
+def test_a_configuration_from_elsewhere_runs_nothing_and_writes_nowhere_else(tmp_path, text):
     project = tmp_path / "project"
     project.mkdir()
-    copy_project(root, project)
+    small_project(project)
     (project / "foreign.yaml").write_text(text)
-    result = snakemake(project, "--configfile", "foreign.yaml", "--", "figures/figS5.pdf")
+    result = snakemake(project, "--configfile", "foreign.yaml", "--", "figures/gated.pdf")
     assert result.returncode != 0
     assert not list(tmp_path.rglob("written"))
     assert [path.name for path in tmp_path.iterdir()] == ["project"]
@@ -293,18 +382,12 @@ def test_a_configuration_from_elsewhere_runs_nothing_and_writes_nowhere_else(roo
 
 
 @pytest.mark.parametrize("target", ["results/data/../../../outside/draws_0-1.nc", "figures/../../outside.pdf"])
-def test_no_rule_makes_files_outside_the_results(root, tmp_path, target):
-    copy_project(root, tmp_path)
-    result = snakemake(tmp_path, *QUICK, "--", target)
+def test_no_rule_makes_files_outside_the_results(project, target):
+    result = snakemake(project, "--", target)
     assert result.returncode != 0
-    assert not (tmp_path.parent / "outside").exists()
+    assert not (project.parent / "outside").exists()
+    assert not (project.parent / "outside.pdf").exists()
 
 
-@pytest.mark.xdist_group("workflow")
-def test_a_claim_is_judged_with_its_control(project):
-    """From the numbers of its figure and the curves of its control."""
-    result = snakemake(project, *QUICK, "--", "results/quick/claims/figS5_few.json")
-    assert result.returncode == 0, result.stdout + result.stderr
-    verdict = json.loads((project / "results/quick/claims/figS5_few.json").read_text())
-    assert (verdict["verdict"], verdict["draws"]) == ("holds", 2)
-    assert (verdict["control"]["holds"], verdict["empty"]) == (0, False)
+if __name__ == "__main__":
+    print(table())

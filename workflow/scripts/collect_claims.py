@@ -12,12 +12,12 @@ def main(snakemake, log):
     from ggdln.study.claims import agreement
 
     spec = snakemake.params.spec
-    claims = [json.loads(Path(file).read_text()) for file in snakemake.input.claims]
+    claims = [json.loads(Path(file).read_text()) for file in snakemake.input.get("claims", [])]
     for claim in claims:
         finding = spec["findings"].get(claim["id"])
         claim["finding"] = Path(finding).read_text() if finding else ""
         log(f"{claim['id']}: {claim['outcome']}")
-    data = {"/".join(Path(file).with_suffix("").parts[-2:]): store.read(file) for file in snakemake.input.curves}
+    data = {"/".join(Path(file).with_suffix("").parts[-2:]): store.read(file) for file in snakemake.input.get("curves", [])}
     distances = [agreement(entry, data) for entry in spec["agreement"]]
     write_json(snakemake.output[0], {"run": spec["run"], "claims": claims, "agreement": distances})
 

@@ -1,8 +1,9 @@
 """Which source files a program is made of, and a fingerprint of what they compute.
 
-The fingerprint is taken of the parsed code without what only tells: comments, docstrings, descriptions of parameters and
-variables, looks, predicted costs, and functions whose names say that they only check, describe or predict. So a new word
-reruns no calculation. Programs that put such words into what they make ask for a fingerprint of everything.
+The fingerprint is taken of the parsed code without what no result depends on: comments, docstrings, descriptions of
+parameters, predicted costs, and functions whose names say that they only check or predict. Nor do names, symbols and looks
+count, or functions that only give words, except for programs that put such words into what they make. So a new word reruns no
+calculation.
 """
 
 import ast
@@ -10,8 +11,10 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-TELLING_CALLS = {"Variable", "Look", "Costs"}
-TELLING_FUNCTIONS = {"problems", "terms", "sizes", "work", "words", "heading"}
+PREDICTING = {"Costs", "problems", "terms", "work"}
+"""Calls and functions on which no result depends."""
+TELLING = {"Variable", "Look", "words", "heading", "sizes"}
+"""Those on which only figures and pages depend."""
 
 
 def modules_of(programs, folders):
@@ -48,23 +51,26 @@ def _tree(path):
 @cache
 def _digest(path, words):
     tree = ast.parse(Path(path).read_text(), path)  # a tree of its own, since it is changed
-    tree = _WithoutDocstrings().visit(tree) if words else _WithoutWords().visit(tree)
+    tree = _Without(PREDICTING if words else PREDICTING | TELLING).visit(tree)
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
 
 
-class _WithoutDocstrings(ast.NodeTransformer):
+class _Without(ast.NodeTransformer):
+    """Takes docstrings, descriptions, and calls and functions of some names out of parsed code."""
+
+    def __init__(self, names):
+        self.names = names
+
     def visit_Expr(self, node):
         is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         return None if is_text else self.generic_visit(node)
 
-
-class _WithoutWords(_WithoutDocstrings):
     def visit_FunctionDef(self, node):
-        return None if node.name in TELLING_FUNCTIONS else self.generic_visit(node)
+        return None if node.name in self.names else self.generic_visit(node)
 
     def visit_Call(self, node):
         name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-        if name in TELLING_CALLS:
+        if name in self.names and name[0].isupper():
             return ast.Constant(None)
         node.keywords = [keyword for keyword in node.keywords if keyword.arg != "description"]
         return self.generic_visit(node)

@@ -6,7 +6,6 @@ does, and otherwise holds in part of them. The same condition is put to a contro
 the experiment. Verdicts are data; `ggdln.study.words` puts them into words.
 """
 
-import copy
 import re
 from typing import Annotated, ClassVar, Literal
 
@@ -17,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
 from ggdln.core.expand import PLACEHOLDER, expand
 from ggdln.core.kinds import REGISTRIES
 from ggdln.core.problems import Problem, near, violations
+from ggdln.core.trees import merge, without_none
 from ggdln.study._reductions import REDUCTIONS
 from ggdln.study.caveats import CAVEATS
 from ggdln.study.conditions import Comparison
@@ -28,7 +28,7 @@ NAME = r"[a-zA-Z][a-zA-Z0-9_]*"
 Axis = Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+$", description="Axis of the sweep, by the last part of its name")]
 Bound = Annotated[float, Field(ge=-1e9)]
 REPLACED_WHOLE = {"condition": "kind", "control": "what"}
-"""Parts of a claim that a statement takes from the defaults only where it has the same value of this key, or none."""
+"""Parts of a claim that a statement takes from the defaults unless both have this key, with different values."""
 
 
 class _Part(BaseModel):
@@ -88,9 +88,7 @@ class Claim(_Part):
     condition: str | dict = Field(description="Condition that a draw has to meet: its kind, or a mapping with its parameters")
     control: Control | None = Field(None, description="What the condition is put to instead, and must fail")
     finding: str | None = Field(
-        None,
-        pattern=r"^[a-z0-9_]+$",
-        description="What was found out about the claim; a file workflow/report/findings/NAME.md",
+        None, pattern=r"^[a-z0-9_]+$", description="What was found out about the claim; a file workflow/report/findings/NAME.md"
     )
     sensitivity: list[str] = Field([], description="Variants of the experiment that the condition is put to as well")
 
@@ -152,17 +150,20 @@ def expand_sheets(sheets):
         where = f"claims.{figure}"
         found = violations(Sheet, sheet, where)
         if not found:
-            defaults = _normal(sheet.get("defaults", {}))
+            defaults = dict(_normal(sheet.get("defaults", {})))
             found = _default_problems(defaults, f"{where}.defaults")
         if found:
             problems += found
             continue
-        statements, found = expand(sheet.get("statements", {}), f"{where}.statements")
+        # The panel is named by a statement, else by the name that it expands to, else by the defaults.
+        shared = {"figure": figure, "else": defaults.pop("panel", None)} | defaults
+        filled = {name: _filled(shared, _normal(statement)) for name, statement in sheet.get("statements", {}).items()}
+        statements, found = expand(filled, f"{where}.statements")
         for name, statement in statements.items():
             place = f"{where}.statements.{name}"
             letter = re.match(rf"{re.escape(figure)}([a-z])(?![a-z])", name)
-            own = ({"panel": letter[1]} if letter else {}) | _normal(statement)
-            claim = {"figure": figure} | _filled(defaults, own)
+            otherwise = statement.pop("else", None)
+            claim = without_none({"panel": letter[1] if letter else otherwise} | _normal(statement))
             wrong = violations(Claim, claim, place) or _condition_problems(claim, place)
             if not re.fullmatch(NAME, name):
                 wrong = [Problem(place, name, f"a name that matches {NAME}")]
@@ -386,32 +387,28 @@ def _caveats(dataset):
 
 
 def _normal(statement):
-    """A statement whose condition is a mapping."""
+    """A statement whose condition is a mapping, unless its values are still to be filled in."""
     condition = statement.get("condition")
-    return statement | {"condition": {"kind": condition}} if isinstance(condition, str) else statement
+    named = isinstance(condition, str) and not PLACEHOLDER.search(condition)
+    return statement | {"condition": {"kind": condition}} if named else statement
 
 
 def _filled(defaults, statement):
     """A statement with the defaults under it, without keys that have no value."""
+    kept = dict(defaults)
     for part, named in REPLACED_WHOLE.items():
-        own, given = statement.get(part), defaults.get(part)
-        if isinstance(own, dict) and given and own.get(named) not in (None, given.get(named)):
-            defaults = {name: value for name, value in defaults.items() if name != part}
-    return _merged(defaults, statement)
-
-
-def _merged(under, over):
-    merged = copy.deepcopy(under)
-    for name, value in over.items():
-        both = isinstance(value, dict) and isinstance(under.get(name), dict)
-        merged[name] = _merged(under[name], value) if both else copy.deepcopy(value)
-    return {name: value for name, value in merged.items() if value is not None}
+        own, given = (found.get(part) for found in (statement, defaults))
+        both = isinstance(own, dict) and isinstance(given, dict) and named in own and named in given
+        if both and own[named] != given[named]:
+            del kept[part]
+    return without_none(merge(merge({}, kept), statement))
 
 
 def _default_problems(defaults, where):
-    """What is wrong with defaults whatever a statement adds to them."""
+    """What is wrong with defaults whatever a statement adds to them or fills in."""
     found = [problem for problem in violations(Claim, defaults, where) if problem.fault != "missing"]
-    return [problem for problem in found if problem.fault == "unknown" or not isinstance(problem.value, dict)]
+    open_ended = [p for p in found if isinstance(p.value, dict) or PLACEHOLDER.search(str(p.value))]
+    return [problem for problem in found if problem.fault == "unknown" or problem not in open_ended]
 
 
 def _condition_problems(claim, where):

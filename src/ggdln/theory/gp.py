@@ -50,10 +50,7 @@ class GPSolution:
 def gp_limit(x, gates, y, *, depth=1, sigma=1.0, temperature=0.0, rank_tolerance=RANK_TOLERANCE):
     """Solve the infinite-width limit for training inputs x (P, N0), gates (P, M) and labels y (P,)."""
     x, gates, y = checks.training_set(x, gates, y)
-    network = {
-        "depth": checks.integer("depth", depth, 0),
-        "sigma": checks.number("sigma", sigma, 0, exclusive=True),
-    }
+    network = {"depth": checks.integer("depth", depth, 0), "sigma": checks.number("sigma", sigma, 0, exclusive=True)}
     temperature = checks.number("temperature", temperature, 0)
     alive = gp_variance(x, gates, **network) > 0
     if not alive.any():

@@ -271,6 +271,7 @@ class _ExperimentBuilder:
         if found:
             return None
         first = {head: dict(value) if isinstance(value, dict) else value for head, value in self.values.items()}
+        first.setdefault("observables", ExperimentValues.model_fields["observables"].default)
         first["methods"] = {name: dict(settings or {}) for name, settings in first["methods"].items()}
         for axis, points in self.sweep.items():
             head, name = axis.split(".")
@@ -289,7 +290,7 @@ class _ExperimentBuilder:
         for name, settings in first["methods"].items():
             found += _kind_problems("method", {"kind": name} | settings, f"{self.where}.methods.{name}", named=True)
         known = REGISTRIES["observable"].names()
-        for i, name in enumerate(first.get("observables", [])):
+        for i, name in enumerate(first["observables"]):
             if name not in known:
                 found.append(Problem(f"{self.where}.observables[{i}]", name, choices(name, known)))
         # The value of an axis is named below, by its place in the sweep.
@@ -326,7 +327,7 @@ class _ExperimentBuilder:
             return known[head, own]
 
         self.methods = {name: REGISTRIES["method"].get(name)(**settings) for name, settings in self.first["methods"].items()}
-        observables = [REGISTRIES["observable"].get(name)() for name in self.first.get("observables", ["predictor"])]
+        observables = [REGISTRIES["observable"].get(name)() for name in self.first["observables"]]
         found = []
         for point in itertools.product(*self.axes.values()):
             swept = dict(zip(self.axes, point, strict=True))
@@ -355,7 +356,7 @@ class _ExperimentBuilder:
             network=plain("network", network),
             sweep=self.axes,
             methods=self.methods,
-            observables=tuple(self.first.get("observables", ["predictor"])),
+            observables=tuple(self.first["observables"]),
             draws=self.first["draws"],
             seed=self.root.seed,
             batch=batch,
@@ -460,7 +461,11 @@ def _figure(name, layout, experiments):
         problems.append(f"{where}.mosaic has panels {sorted(letters)}; accepted: {accepted}")
     if len({len(row) for row in layout.mosaic}) > 1:
         problems.append(Problem(f"{where}.mosaic", layout.mosaic, "rows of one length"))
+    kinds = [spec.get("kind") for spec in layout.panels.values()]
+    unused = [kind for kind in layout.defaults if kind not in kinds]
+    problems += [Problem(f"{where}.defaults", kind, f"kinds of its panels{near(kind, kinds)}") for kind in unused]
     for letter, spec in layout.panels.items():
+        spec = _filled_panel(spec, layout.defaults)
         found = _kind_problems("panel", spec, f"{where}.panels.{letter}")
         problems += found
         if not found:
@@ -470,6 +475,17 @@ def _figure(name, layout, experiments):
     if problems:
         return None, problems
     return Figure(caption=layout.caption, size=layout.size, mosaic=layout.mosaic, panels=panels), []
+
+
+def _filled_panel(spec, defaults):
+    """A panel with the defaults of its kind under it, each series in full."""
+    filled = without_none(merge(merge({}, defaults.get(str(spec.get("kind")), {})), spec))
+    if isinstance(filled.get("series"), list):
+        names = ("experiment", "method")
+        filled["series"] = [
+            dict(zip(names, one.split("/", 1), strict=False)) if isinstance(one, str) else one for one in filled["series"]
+        ]
+    return filled
 
 
 def _shown_problems(place, shown, experiments):

@@ -136,7 +136,7 @@ class Stages:
 
     def files(self, folder, draws):
         """The files of a folder that hold the draws in a range."""
-        return [f"{folder}/draws_{first}-{last}.nc" for first, last in self._meeting(folder, draws)]
+        return [f"{folder}/draws_{first}-{last}.nc" for first, last in self._overlapping(folder, draws)]
 
     @cache  # noqa: B019 - there is one of these in a process
     def blocks(self, folder):
@@ -150,15 +150,15 @@ class Stages:
         single, piece = self._single[name], self.pieces[name]
         folder, total = f"results/runs/{piece.method}/{single}", piece.settings[REGISTRIES["method"].get(piece.method).split]
         found = []
-        for first, last in self._meeting(folder, draws):
+        for first, last in self._overlapping(folder, draws):
             stem = f"draws_{first}-{last}_runs"
             names = [re.fullmatch(rf"{stem}_(\d+)-(\d+)", path.stem) for path in Path(folder).glob(f"{stem}_*.nc")]
             existing = {(int(n[1]), int(n[2])) for n in names if n}
             found += [f"{folder}/{stem}_{a}-{b}.nc" for a, b in cover(total, self._blocks[folder][2], existing)]
         return found
 
-    def _meeting(self, folder, draws):
-        """The blocks of a folder that have some of the draws."""
+    def _overlapping(self, folder, draws):
+        """The blocks of a folder that hold draws in a range."""
         return [block for block in self.blocks(folder) if block[0] < draws.stop and block[1] > draws.start]
 
     def sample_files(self, name, draws):
@@ -291,7 +291,7 @@ class Stages:
             inputs=lambda: self._report_inputs(),
             spec=lambda: self._report_spec(),
             cost=lambda: costs.of_files(len(self.config.figures), costs.REPORTING),
-            kinds=lambda: [kind for figure in self.config.figures for kind in self._drawing(figure)],
+            kinds=lambda: self._reporting(),
             words=True,
             report={"page": {"caption": "page", "category": "Report", "labels": {"page": "verdicts and figures"}}},
         )
@@ -424,12 +424,21 @@ class Stages:
 
     def _measuring(self, curves):
         kinds = [("method", method) for _, method in curves]
-        names = [name for experiment, _ in curves for name in self.config.experiments[experiment].observables]
-        return kinds + [("observable", name) for name in names]
+        observed = [name for experiment, _ in curves for name in self.config.experiments[experiment].observables]
+        return kinds + [("observable", name) for name in observed]
 
     def _drawing(self, figure):
-        panels = [("panel", panel.name()) for panel in self.config.figures[figure].panels.values()]
-        return panels + self._measuring(self.config.curves_of(figure))
+        """Panels ask the task for its sizes, which tell its capacity."""
+        panels, curves = self.config.figures[figure].panels.values(), self.config.curves_of(figure)
+        tasks = [("task", self.config.experiments[experiment].task["kind"]) for experiment, _ in curves]
+        return [("panel", panel.name()) for panel in panels] + tasks + self._measuring(curves)
+
+    def _reporting(self):
+        """The page puts conditions into words."""
+        kinds = [kind for figure in self.config.figures for kind in self._drawing(figure)]
+        for name, claim in self.config.claims.items():
+            kinds += [("condition", claim["condition"]["kind"]), *self._measuring(self.config.curves_of_claim(name))]
+        return kinds
 
     # ---- What jobs cost
 

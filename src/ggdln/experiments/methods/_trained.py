@@ -36,9 +36,7 @@ class Trained(Method):
     }
 
     runs: int = Field(ge=2, le=100_000, description="Trained networks for each draw and point")
-    tolerance: float = Field(
-        1e-3, gt=0, le=1, description="Training stops when the mean squared training error is below this"
-    )
+    tolerance: float = Field(1e-3, gt=0, le=1, description="Training stops when the mean squared training error is below this")
     dtype: Literal["float32", "float64"] = Field("float32", description="Precision")
 
     def train(self, point, i, network):

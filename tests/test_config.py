@@ -34,6 +34,7 @@ BAD = {
     "axis of nothing": ("experiments/kernel_angle/paper/sweep/gate.M", [1], "kernel_angle.sweep (under paper) = 'gate.M'", "names that match"),
     "empty sweep": ("experiments/kernel_angle/paper/sweep", {"gates.M": []}, "kernel_angle.sweep.gates.M = []", "at least 1"),
     "unknown method": ("experiments/capacity/paper/methods", {"gpp": {}}, "methods.gpp (under paper) = {} is not a known key", "did you mean 'gp'?"),
+    "no settings of a method": ("experiments/capacity/paper/methods/gp", True, "methods.gp (under paper) = True", "keys and values"),
     "unknown observable": ("experiments/capacity/paper/observables", ["predictr"], "observables[0] = 'predictr'", "did you mean 'predictor'?"),
     "unknown base": ("experiments/other", {"base": "capacty"}, "experiments.other.base = 'capacty'", "did you mean 'capacity'?"),
     "unknown experiment": ("figures/fig1/panels/b/series", [{"experiment": "capacty", "method": "gp"}], "figures.fig1.panels.b.experiment = 'capacty'", "did you mean 'capacity'?"),

@@ -6,6 +6,7 @@ import re
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from helpers import QUICK, ROOT, raw_configuration, rewrite, snakemake
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ggdln.core import code
-from ggdln.core.kinds import REGISTRIES
+from ggdln.core.kinds import REGISTRIES, Costs
 from ggdln.workflow.config import read_config
 from ggdln.workflow.costs import MEMORY_FACTOR, SNAKEMAKE_MB
 from ggdln.workflow.overview import measured_cost, read_benchmark
@@ -86,13 +87,16 @@ def test_the_jobs_are_those_of_the_workflow(quick, elsewhere, empty):
     assert found == expected
 
 
-@pytest.fixture(scope="module")
-def planner():
-    """The program workflow/plan.py."""
-    spec = importlib.util.spec_from_file_location("plan", ROOT / "workflow/plan.py")
+def program(path):
+    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def planner():
+    return program("workflow/plan.py")
 
 
 def test_plan_counts_what_is_left_and_shows_what_was_taken(planner, quick, elsewhere, monkeypatch, capsys):
@@ -304,6 +308,30 @@ def test_benchmark_files_are_read(tmp_path):
         10.0,
         15.0,
     )
+
+
+def test_measured_jobs_are_found_with_their_coefficients(quick, empty, capsys, monkeypatch):
+    stages = Stages(quick, ROOT)
+    jobs = everything(stages)
+    for job in jobs.values():
+        path = empty / job.benchmark
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"s\tmax_rss\tcpu_time\n{job.cost.seconds}\t{job.cost.megabytes}\t{job.cost.seconds}\n")
+    (empty / "benchmarks/run_gp/gp/gp-0123456789").mkdir()
+    (empty / "benchmarks/run_gp/gp/gp-0123456789/draws_0-1.tsv").write_text("s\tmax_rss\tcpu_time\n1\t1\t1\n")
+    resources = program("benchmarks/resources.py")
+    found = list(resources.measured_jobs(empty / "benchmarks"))
+    assert len(found) == len(jobs)
+    assert {"tasks.Task", "gates.soft_kmeans.SoftKmeans", "experiments.methods.gp.Gp", "workflow.costs.READING"} <= {
+        w for w, *_ in found
+    }
+    for more in ([], ["--fit"]):
+        monkeypatch.setattr(sys, "argv", ["resources.py", *more])
+        resources.main()
+    # Fitted to the predictions themselves.
+    fitted = re.search(r"# experiments.methods.gp.Gp, \d+ files\n(Costs\(.*\))", capsys.readouterr().out)[1]
+    start = eval(fitted, {"Costs": Costs}).seconds["start"]
+    assert start == pytest.approx(REGISTRIES["method"].get("gp").costs.seconds["start"], rel=0.05)
 
 
 PROGRAM = '''"""A method."""

@@ -266,13 +266,16 @@ class _ExperimentBuilder:
         """The values with each swept parameter at the first of its values, in the place where it acts."""
         found = violations(ExperimentValues, self.values | {"sweep": self.sweep}, self.where)
         # The network is checked below, with swept parameters in their place.
-        found = self._marked(p for p in found if not p.key.startswith(f"{self.where}.network."))
-        self.problems += found
+        found = [p for p in found if not p.key.startswith(f"{self.where}.network.")]
+        for name, settings in self.values.get("methods", {}).items():
+            if not isinstance(settings, dict):
+                found.append(Problem(f"{self.where}.methods.{name}", settings, "keys and values"))
+        self.problems += self._marked(found)
         if found:
             return None
         first = {head: dict(value) if isinstance(value, dict) else value for head, value in self.values.items()}
         first.setdefault("observables", ExperimentValues.model_fields["observables"].default)
-        first["methods"] = {name: dict(settings or {}) for name, settings in first["methods"].items()}
+        first["methods"] = {name: dict(settings) for name, settings in first["methods"].items()}
         for axis, points in self.sweep.items():
             head, name = axis.split(".")
             if name in first[head]:

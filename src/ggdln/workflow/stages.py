@@ -58,11 +58,7 @@ class Stage:
 
     def match(self, path):
         """The wildcards of a path that this stage makes, None if it makes no such file."""
-        for pattern in self.output.values():
-            found = _regex(pattern).fullmatch(path)
-            if found:
-                return found.groupdict()
-        return None
+        return next((found for pattern in self.output.values() if (found := matched(pattern, path)) is not None), None)
 
 
 @dataclass(frozen=True)
@@ -486,6 +482,12 @@ def cover(wanted, block, existing=()):
 def span(text):
     """The range that a wildcard such as 0-5 stands for."""
     return range(*map(int, text.split("-")))
+
+
+def matched(pattern, path):
+    """The wildcards of a path that fits a pattern, None if it doesn't."""
+    found = _regex(pattern).fullmatch(path)
+    return found and found.groupdict()
 
 
 @cache

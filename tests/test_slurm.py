@@ -14,14 +14,15 @@ from pathlib import Path
 
 import pytest
 import yaml
-from test_workflow import contents, copy_project, snakemake
+from helpers import ROOT, raw_configuration, small_project, snakemake
 
+from ggdln.core.kinds import REGISTRIES
 from ggdln.experiments import store
+from ggdln.workflow.config import read_config
+from ggdln.workflow.stages import Stages
 
-ROOT = Path(__file__).resolve().parents[1]
-QUICK = ("--configfile", "config/quick.yaml")
 SLOW = ("--configfile", "tests/slurm/slow.yaml")
-TARGETS = ("figures/quick/fig2.pdf", "figures/quick/figS5.pdf")
+TARGETS = ("figures/gated.pdf", "figures/trained.pdf", "results/claims/gated_capacity.json")
 DAEMONS = ("munged", "slurmctld", "slurmd")
 
 
@@ -93,7 +94,7 @@ class Cluster:
         def found():
             shown = call("scontrol", "listpids", job).stdout
             pids = {int(line.split()[0]) for line in shown.splitlines()[1:]} - {-1} - self.watchers(job)
-            return pids if any("sample_chains.py" in _command(pid) for pid in pids) else None
+            return pids if any("run_method.py" in _command(pid) for pid in pids) else None
 
         return until(found)
 
@@ -210,11 +211,28 @@ def test_the_profile_keeps_the_settings_of_the_default_one(root):
 
 
 def test_gpus_are_only_asked_for_where_they_help(root):
-    """The commented switch, once uncommented, is valid and names the two rules that simulate."""
+    """The commented switch, once uncommented, is valid and names the rules that simulate."""
     text = (root / "workflow/profiles/slurm/config.yaml").read_text()
     assert "set-resources" not in yaml.safe_load(text)
     switched = yaml.safe_load(re.sub(r"^# (set-resources:|  \w+: \{gpu.*)$", r"\1", text, flags=re.M))
-    assert set(switched["set-resources"]) == {"train_networks", "sample_chains"}
+    methods = REGISTRIES["method"]
+    assert set(switched["set-resources"]) == {f"run_{name}" for name in methods.own() if methods.get(name).simulates}
+
+
+def test_no_group_waits_for_a_later_one(root):
+    """Nor for itself by way of a job outside: such groups would wait for each other for ever."""
+    profile = yaml.safe_load((root / "workflow/profiles/slurm/config.yaml").read_text())
+    order = list(dict.fromkeys(profile["groups"].values()))
+    assert list(profile["group-components"]) == order
+    stages = Stages(read_config(raw_configuration()), root)
+    assert set(profile["groups"]) < set(stages.table)
+    latest, jobs = {}, stages.jobs(stages.table["make_report"].main, *map(stages.figure_file, stages.config.figures))
+    for output, job in jobs.items():
+        needed = [(profile["groups"].get(jobs[file].stage.name), latest[file]) for file in job.inputs if file in jobs]
+        own = profile["groups"].get(job.stage.name)
+        place = order.index(own) if own else len(order)
+        assert all(rank < place or group == own for group, rank in needed), output
+        latest[output] = place if own else max((rank for _, rank in needed), default=-1)
 
 
 @pytest.mark.slow
@@ -223,17 +241,14 @@ class TestOnSlurm:
     @pytest.fixture(scope="class")
     def undisturbed(self, cluster, tmp_path_factory):
         """A run of two figures. It goes on while other tests disturb jobs of their own."""
-        folder = tmp_path_factory.mktemp("undisturbed")
-        copy_project(ROOT, folder)
-        run = Run(folder, *QUICK, "--", *TARGETS)
+        run = Run(small_project(tmp_path_factory.mktemp("undisturbed")), "--", *TARGETS)
         yield run
         run.stop()
 
     @pytest.fixture(scope="class")
     def prepared(self, cluster, tmp_path_factory):
         """A folder where all but the slow job has been done, that job's file, and the content it should have."""
-        folder = tmp_path_factory.mktemp("project")
-        copy_project(ROOT, folder)
+        folder = small_project(tmp_path_factory.mktemp("project"))
         result = snakemake(folder, *SLOW, "--", "figures/slow/slow.pdf")
         assert result.returncode == 0, result.stdout + result.stderr
         file = next(folder.glob("results/langevin/*/*.nc")).relative_to(folder)
@@ -287,7 +302,7 @@ class TestOnSlurm:
 
     def test_jobs_that_are_ended_are_done_again_with_more(self, cluster, undisturbed, disturbed):
         """One goes over its memory, one over its time and one is cancelled: each is submitted once more."""
-        greedy, fat = disturbed("--set-resources", "sample_chains:mem_mb=attempt*300")
+        greedy, fat = disturbed("--set-resources", "run_langevin:mem_mb=attempt*300")
         hanging, late = disturbed()
         asked = cluster.minutes(late)
         for pid in cluster.processes(late):
@@ -308,8 +323,7 @@ class TestOnSlurm:
         assert cluster.minutes(hanging.submitted()[1]) == 2 * asked
 
     def test_same_numbers_as_on_one_machine(self, cluster, undisturbed, tmp_path):
-        copy_project(ROOT, tmp_path)
-        result = snakemake(tmp_path, *QUICK, "--", *TARGETS)
+        result = snakemake(small_project(tmp_path), "--", *TARGETS)
         assert result.returncode == 0, result.stdout + result.stderr
         undisturbed.finish()
         print(call(ROOT / "tests/slurm/jobs", undisturbed.log).stdout)  # pytest -rP shows it
@@ -317,17 +331,15 @@ class TestOnSlurm:
         files = [sorted(path.relative_to(f) for path in f.glob("results/**/*.nc")) for f in copies]
         assert files[0] == files[1]
         for file in files[0]:
-            if file.parent.name == "quick":
-                assert contents(copies[0], file.stem) == contents(copies[1], file.stem)
-            else:
-                local, remote = (store.read(folder / file).attrs["content_sha256"] for folder in copies)
-                assert local == remote, file
-        # 23 jobs went to the cluster as a few, and nothing is left to do.
+            local, remote = (store.groups(folder / file) for folder in copies)
+            assert list(local) == list(remote)
+            assert all(local[name].equals(remote[name]) for name in local), file
+        # 22 jobs went to the cluster as a few, and nothing is left to do.
         jobs = undisturbed.submitted()
         assert len(jobs) <= 8
         states = cluster.states()
         assert {states[job] for job in jobs} == {"COMPLETED"}
-        again = Run(undisturbed.folder, *QUICK, "--", *TARGETS)
+        again = Run(undisturbed.folder, "--", *TARGETS)
         assert "Nothing to be done" in again.finish()
         assert not working_in(undisturbed.folder)
 

@@ -119,7 +119,7 @@ def test_plan_counts_what_is_left_and_shows_what_was_taken(planner, quick, elsew
         stages.jobs(stages.claims_file()).keys() - stages.jobs(*map(stages.figure_file, quick.figures))
     )
     on_cluster = plan(set(jobs), "--profile", "slurm")
-    assert int(on_cluster["all"][4]) < of_figures
+    assert on_cluster["all"][4:6] == before["all"][4:6]  # core-hours don't depend on where
     for job in own.values():
         path = elsewhere / job.benchmark
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -370,11 +370,11 @@ EDITS = {
     "docstring of the module": ('"""A method."""', '"""A method of mine."""', SILENT),
     "blank lines": ("\n\n\nclass", "\n\n\n\n\nclass", SILENT),
     "look": ('"red"', '"blue"', TELLING),
-    "cost": ('{"start": 1.0}', '{"start": 2.0}', TELLING),
+    "cost": ('{"start": 1.0}', '{"start": 2.0}', SILENT),
     "variable": ('Variable("bias", "B")', 'Variable("bias", "b")', TELLING),
-    "description": ("How strong it is", "Its strength", TELLING),
-    "check": ('["none"]', '["one"]', TELLING),
-    "amount": ('Terms({"start": 1}', 'Terms({"start": 2}', TELLING),
+    "description": ("How strong it is", "Its strength", SILENT),
+    "check": ('["none"]', '["one"]', SILENT),
+    "amount": ('Terms({"start": 1}', 'Terms({"start": 2}', SILENT),
     "default": ("Field(0.5", "Field(0.6", COMPUTING),
     "bound": ("gt=0", "gt=1", COMPUTING),
     "formula": ("* 2", "* 3", COMPUTING),

@@ -143,9 +143,9 @@ REGISTRIES = {
 
 def add_file(path):
     """Add the kinds that are written in a Python file: (sort, name) of each."""
-    path = Path(path).absolute()
-    if not path.is_file():
+    if not Path(path).is_file():
         raise ConfigError(f"kinds: there is no file {path}")
+    path = Path(path).absolute()
     name = f"ggdln_kinds_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     module = sys.modules[name] = importlib.util.module_from_spec(spec)

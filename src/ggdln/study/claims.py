@@ -217,20 +217,20 @@ def judge(claim, data, experiments):
     mean over draws with the standard error; caveats: what must be known of simulated points.
     """
     result = {name: claim[name] for name in ("figure", "panel", "statement", "source", "measured", "condition")}
-    result |= put(claim["condition"], claim["measured"], data, experiments)
+    result |= put_to_draws(claim["condition"], claim["measured"], data, experiments)
     result |= {"control": None, "empty": False, "sensitivity": []}
     if "control" in claim:
-        control = put(*_changed(claim, claim["control"]), data, experiments)
+        control = put_to_draws(*_changed(claim, claim["control"]), data, experiments)
         passes = control["outcome"] == "holds"
         result["control"] = {"what": claim["control"]["what"], "passes": passes} | control
         result["empty"] = passes and result["outcome"] == "holds"
     for name in claim["sensitivity"]:
-        varied = put(*_changed(claim, {"experiment": name}), data, experiments)
+        varied = put_to_draws(*_changed(claim, {"experiment": name}), data, experiments)
         result["sensitivity"].append({"experiment": name, "varied": experiments[name]["varied"]} | varied)
     return result
 
 
-def put(condition, measured, data, experiments):
+def put_to_draws(condition, measured, data, experiments):
     """Put a condition to each draw of what is measured."""
     test = REGISTRIES["condition"].make(condition)
     refs = _compared(condition, measured) | {name: measured | {"variable": name} for name in test.also}

@@ -548,3 +548,10 @@ def _not_finite(tree, path=()):
             problems.append(Problem(key("", [*path, name]), value, "a finite number"))
         problems += _not_finite(value, (*path, name))
     return problems
+
+
+if __name__ == "__main__":
+    try:
+        read_config(load([*default_files(Path(__file__).resolve().parents[3]), *sys.argv[1:]]))
+    except ConfigError as error:
+        sys.exit(str(error))

@@ -8,6 +8,7 @@ problems are reported together in one `ConfigError`.
 import itertools
 import math
 import re
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import NoneType

@@ -6,6 +6,7 @@ A short round by default; `make test-faults` sets FAULT_ROUNDS to kill at many m
 import contextlib
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -17,34 +18,26 @@ from pathlib import Path
 
 import netCDF4
 import pytest
-import yaml
-from test_workflow import QUICK, copy_project, snakemake
+from helpers import append, small_project, snakemake
 
 from ggdln.experiments import store
 
-pytestmark = pytest.mark.xdist_group("faults")
+pytestmark = [pytest.mark.xdist_group("faults"), pytest.mark.slow]
 
 ROUNDS = int(os.environ.get("FAULT_ROUNDS", "3"))
-SETTINGS = ("--configfile", "config/quick.yaml", "faults.yaml")
-TARGETS = ["figures/quick/fig2.pdf", "figures/quick/figS2.pdf"]
-FAULTS = {
-    "machine": {"checkpoint_seconds": 0.1},
-    "experiments": {
-        "posterior_preferred": {"reduced": {"methods": {"posterior": {"samples": 2000}, "langevin": {"samples": 400}}}}
-    },
-}
-"""Chains that run for some seconds, and save their state all the time."""
+TARGETS = ("--", "results/curves/trained/gd.nc", "results/curves/sampled/posterior.nc", "figures/gated.pdf")
 
 
 def fresh(folder):
-    copy_project(Path(__file__).resolve().parents[1], folder)
-    (folder / "faults.yaml").write_text(yaml.safe_dump(FAULTS))
-    return folder
+    """The small experiments, with chains that run for some seconds and save their state all the time."""
+    chains = {"posterior": {"samples": 3000}}
+    faults = {"machine": {"checkpoint_seconds": 0.1}, "experiments": {"sampled": {"reduced": {"methods": chains}}}}
+    return small_project(folder, **faults)
 
 
 def start(folder):
     """The workflow in a process group of its own."""
-    command = [sys.executable, "-m", "snakemake", "--cores", "2", *SETTINGS, "--", *TARGETS]
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", *TARGETS]
     with open(folder / "run.log", "a") as log:
         return subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, start_new_session=True)
 
@@ -63,8 +56,8 @@ def end(process):
 
 
 def finish(folder):
-    assert snakemake(folder, *SETTINGS, "--unlock").returncode == 0
-    result = snakemake(folder, *SETTINGS, "--", *TARGETS)
+    assert snakemake(folder, "--unlock").returncode == 0
+    result = snakemake(folder, *TARGETS)
     assert result.returncode == 0, result.stdout + result.stderr
     return result
 
@@ -75,7 +68,7 @@ def sums(folder):
     for path in sorted((folder / "results").rglob("*.nc")):
         for name, data in store.groups(path).items():
             contents[f"{path.relative_to(folder)}/{name}"] = data.attrs["content_sha256"]
-    figures = {path.name: path.read_bytes() for path in (folder / "figures/quick").iterdir()}
+    figures = {path.name: path.read_bytes() for path in (folder / "figures").glob("gated.*")}
     return contents, figures
 
 
@@ -94,7 +87,7 @@ def faults():
 def calm(tmp_path_factory):
     """What an undisturbed run gives."""
     folder = fresh(tmp_path_factory.mktemp("calm"))
-    result = snakemake(folder, *SETTINGS, "--", *TARGETS)
+    result = snakemake(folder, *TARGETS)
     assert result.returncode == 0, result.stdout + result.stderr
     return sums(folder)
 
@@ -117,7 +110,7 @@ def test_a_job_killed_half_way_goes_on_from_its_state(calm, tmp_path, faults):
     left = list((tmp_path / "results").glob("state/posterior/*/*/*/*.npz"))
     assert left
     finish(tmp_path)
-    logs = "".join(path.read_text() for path in (tmp_path / "logs/sample_chains").rglob("*.log"))
+    logs = "".join(path.read_text() for path in (tmp_path / "logs/run_posterior").rglob("*.log"))
     assert "going on from checkpoint" in logs
     assert sums(tmp_path) == calm
     assert not list((tmp_path / "results/state").rglob("*.npz"))
@@ -164,12 +157,12 @@ def test_kills_at_random_moments_lose_nothing(calm, tmp_path, faults):
                 done[target] += 1
         finally:
             end(process)
-        assert snakemake(tmp_path, *SETTINGS, "--unlock").returncode == 0
+        assert snakemake(tmp_path, "--unlock").returncode == 0
         if process.returncode == 0:
             # All is made: begin again.
             assert sums(tmp_path) == calm
             shutil.rmtree(tmp_path / "results")
-            shutil.rmtree(tmp_path / "figures/quick")
+            shutil.rmtree(tmp_path / "figures")
     finish(tmp_path)
     assert sums(tmp_path) == calm
     for target, count in done.items():
@@ -181,7 +174,7 @@ def test_a_second_workflow_in_the_same_folder_is_refused(calm, tmp_path, faults)
     process = start(fresh(tmp_path))
     try:
         wait_for_state(tmp_path, process)
-        second = snakemake(tmp_path, *SETTINGS, "--", *TARGETS)
+        second = snakemake(tmp_path, *TARGETS)
         assert second.returncode != 0
         assert "lock" in second.stderr
         assert process.wait(timeout=300) == 0
@@ -194,15 +187,16 @@ def test_a_second_workflow_in_the_same_folder_is_refused(calm, tmp_path, faults)
 def test_a_module_edited_while_a_job_runs_discards_its_result(calm, tmp_path, faults):
     """The job says so and fails, its state is not carried on, and the next run starts it afresh with the new code."""
     process = start(fresh(tmp_path))
-    module = tmp_path / "src/ggdln/dynamics/gibbs.py"
     try:
         wait_for_state(tmp_path, process)
-        module.write_text(module.read_text() + "# edited\n")
+        append(tmp_path / "src/ggdln/networks/gibbs.py", "\nEDITED = 1\n")
+        append(tmp_path / "src/ggdln/theory/saddle.py")  # a comment, which doesn't matter
         assert process.wait(timeout=300) != 0
     finally:
         end(process)
-    assert "edited while it ran" in (tmp_path / "run.log").read_text()
+    assert (tmp_path / "run.log").read_text().count("RuntimeError: the code of this job was edited") == 1
     finish(tmp_path)
+    assert "going on from checkpoint" not in "".join(path.read_text() for path in (tmp_path / "logs").rglob("*.log"))
     assert sums(tmp_path) == calm
     faults("a module edited while a job runs")
 
@@ -225,31 +219,27 @@ DAMAGE = {
 }
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """A finished run of a cheap figure."""
-    folder = fresh(tmp_path_factory.mktemp("finished"))
-    result = snakemake(folder, *QUICK, "--", "figures/quick/figS5.pdf")
+def test_damaged_files_are_named_and_replaced(tmp_path, faults):
+    """The next stage refuses each and names it; deleted as the message says, they are made anew with the same contents."""
+    target = ("--", "results/curves/gated/gp.nc")
+    points = {"experiments": {"gated": {"reduced": {"sweep": {"gates.M": list(range(2, 2 + len(DAMAGE)))}}}}}
+    result = snakemake(small_project(tmp_path, **points), *target)
     assert result.returncode == 0, result.stdout + result.stderr
-    return folder
-
-
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_file_is_named_and_replaced(finished, damage, faults):
-    """The next stage refuses it and names it; deleted as the message says, it is made anew with the same contents."""
-    before = sums(finished)
-    victim = next((finished / "results/gates").rglob("*.nc"))
-    victim.write_bytes(DAMAGE[damage](victim.read_bytes()))
-    broken = snakemake(finished, *QUICK, "--forcerun", "solve_gp", "--", "figures/quick/figS5.pdf")
+    before = sums(tmp_path)
+    victims = dict(zip(DAMAGE, (tmp_path / "results/gates").rglob("*.nc"), strict=True))
+    for damage, victim in victims.items():
+        victim.write_bytes(DAMAGE[damage](victim.read_bytes()))
+    broken = snakemake(tmp_path, "--forcerun", "run_gp", *target)
     assert broken.returncode != 0
     message = broken.stdout + broken.stderr
-    assert str(victim.relative_to(finished)) in message
-    assert "delete" in message
-    victim.unlink()
-    result = snakemake(finished, *QUICK, "--forcerun", "solve_gp", "--", "figures/quick/figS5.pdf")
+    for victim in victims.values():
+        assert re.search(f"{re.escape(str(victim.relative_to(tmp_path)))}: .*delete it to have it made again", message)
+        victim.unlink()
+    result = snakemake(tmp_path, "--forcerun", "run_gp", *target)
     assert result.returncode == 0, result.stdout + result.stderr
-    assert sums(finished) == before
-    faults(f"a file damaged: {damage}")
+    assert sums(tmp_path) == before
+    for damage in DAMAGE:
+        faults(f"a file damaged: {damage}")
 
 
 def mount(*arguments):
@@ -270,7 +260,7 @@ def small_disk(tmp_path):
 
 def test_a_full_disk_is_reported_and_nothing_half_written_stays(small_disk, calm, faults):
     """The run fails with 'No space left'; every file left is whole; with more space it finishes with the same numbers."""
-    result = snakemake(small_disk, *SETTINGS, "--", *TARGETS)
+    result = snakemake(small_disk, *TARGETS)
     assert result.returncode != 0
     assert "No space left" in result.stdout + result.stderr
     for path in (small_disk / "results").rglob("*.nc"):
@@ -284,8 +274,8 @@ def test_a_full_disk_is_reported_and_nothing_half_written_stays(small_disk, calm
 def test_a_read_only_results_folder_is_reported(small_disk, faults):
     """The error names the folder; nothing is drawn."""
     assert mount("-o", "remount,ro", str(small_disk / "results")).returncode == 0
-    result = snakemake(small_disk, *QUICK, "--", "figures/quick/figS5.pdf")
+    result = snakemake(small_disk, "--", "figures/gated.pdf")
     assert result.returncode != 0
     assert "Read-only file system" in result.stdout + result.stderr
-    assert not list((small_disk / "figures/quick").glob("*.pdf")) if (small_disk / "figures/quick").exists() else True
+    assert not list(small_disk.glob("figures/*.pdf"))
     faults("a read-only results folder")

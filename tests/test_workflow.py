@@ -105,7 +105,12 @@ def test_snakemakes_own_report_has_the_figures_with_their_captions(project, tmp_
     result = snakemake(project, "--report", str(page), *EVERYTHING)
     assert result.returncode == 0, result.stdout + result.stderr
     text = page.read_text()
-    for words in ("computed anew with the root seed 7", "Theory and trained networks", "results/sampled.nc", "verdicts as JSON"):
+    for words in (
+        "computed anew with the root seed 7",
+        "Theory and trained networks",
+        "results/sampled.nc",
+        "verdicts as JSON",
+    ):
         assert words in text
 
 

@@ -1,8 +1,9 @@
 # make figures          all figures at the paper's sizes      make figures/fig1.pdf   one of them
-# make quick            all figures at a reduced size         make test               all tests
+# make quick            all figures at a reduced size         make test               the tests, but for slow ones
 # make docs             what the documentation generates      make setup              the environment alone, in .venv
 # make bench            benchmarks, into docs/benchmarks      make plan               what the figures will take, before anything runs
-# make report           verdicts and figures on one page      make test-faults        faults and odd input, at length
+# make report           verdicts and figures on one page      make test-all           the slow tests
+#                                                             make test-faults        faults and odd input, at length
 #
 # CONFIG=mine.yaml adds to the configuration of figures, report and plan.
 # CORES=4 limits the cores; PROFILE=slurm runs the jobs on a cluster (docs/cluster.md); PYTHON=python3.12 chooses the Python that
@@ -20,9 +21,11 @@ WHERE = $(if $(PROFILE),--workflow-profile workflow/profiles/$(PROFILE),$(MEMORY
 MEMORY = --resources mem_mb=$$(python -c 'import psutil; print(psutil.virtual_memory().total // 2**20)')
 CONFIG ?=
 MORE = $(if $(CONFIG),--configfile $(CONFIG))
+# Snakemake doesn't say where in a file a mistake is, so the file is read by the library first.
+CHECK = $(if $(CONFIG),@$(VENV)/bin/python -m ggdln.workflow.config $(CONFIG))
 SNAKEMAKE = export PATH="$(CURDIR)/$(VENV)/bin:$$PATH"; if [ -t 1 ]; then logger="--logger rich"; fi; snakemake $$logger $(WHERE)
 
-.PHONY: setup figures quick report plan test test-faults docs bench clean FORCE
+.PHONY: setup figures quick report plan test test-all test-faults docs bench clean FORCE
 .DEFAULT_GOAL := figures
 
 setup: $(VENV)/ready
@@ -35,15 +38,18 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	@touch $@
 
 figures: setup
+	$(CHECK)
 	@$(SNAKEMAKE) $(MORE)
 
 figures/%.pdf: setup FORCE
+	$(CHECK)
 	@$(SNAKEMAKE) $(MORE) -- $@
 
 quick: setup
 	@$(SNAKEMAKE) --configfile config/quick.yaml
 
 report: setup
+	$(CHECK)
 	@$(SNAKEMAKE) $(MORE) -- report
 
 plan: setup
@@ -52,7 +58,10 @@ plan: setup
 test: setup
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 2 --dist loadgroup
+	OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 2 --dist loadgroup -m "not slow"
+
+test-all: setup
+	OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 2 --dist loadgroup -m slow
 
 test-faults: setup
 	FAULT_ROUNDS=50 FAULT_TABLE=faults.md FUZZ_EXAMPLES=1000 OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 2 --dist loadgroup tests/test_faults.py tests/test_fuzz.py tests/test_store.py

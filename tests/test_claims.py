@@ -404,17 +404,15 @@ def written(request):
     return module, json.loads((root / "tests/data/claims.json").read_text())
 
 
-def test_documents_tell_every_verdict_and_distance(written, tmp_path):
+def test_documents_tell_every_verdict_and_distance(written):
     verdicts, content = written
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "README.md").write_text(f"before\n{verdicts.BEGIN}\noutdated\n{verdicts.END}\nafter\n")
-    verdicts.write(content, tmp_path)
-    page, compared = ((tmp_path / f"docs/{name}.md").read_text() for name in ("verdicts", "agreement"))
+    made = verdicts.documents(content, f"before\n{verdicts.BEGIN}\noutdated\n{verdicts.END}\nafter\n")
+    page, compared = (made[f"docs/{name}.md"] for name in ("verdicts", "agreement"))
     for claim in content["claims"]:
         assert f"| {words.place(claim)} | {claim['statement']} | {words.effect(claim['effect'])} |" in page
     assert "| infinite-width limit: 0 of 10 |" in page
     assert "| shuffled labels: 10 of 10 (empty) |" in page
-    readme = (tmp_path / "README.md").read_text()
+    readme = made["README.md"]
     papers = [claim["outcome"] for claim in content["claims"] if claim["source"] != "ours"]
     assert f"| all | {len(papers)} | {' | '.join(str(papers.count(outcome)) for outcome in words.OUTCOMES)} |" in readme
     assert readme.startswith("before\n")

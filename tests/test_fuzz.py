@@ -4,23 +4,22 @@ import copy
 import math
 import os
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
+from helpers import raw_configuration
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ggdln.workflow.config import read_config
+from ggdln.core.errors import ConfigError, GgdlnError
 from ggdln.networks.gibbs import sample_posterior
 from ggdln.networks.langevin import langevin
+from ggdln.networks.settings import Sampling, Training
 from ggdln.networks.training import train_ensemble, train_relu
-from ggdln.core.errors import ConfigError, GgdlnError
 from ggdln.theory.gp import gp_limit
 from ggdln.theory.solution import solve, solve_sweep
+from ggdln.workflow.config import load, read_config
 
-ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "60"))
 QUIET = settings(
     max_examples=EXAMPLES, deadline=None, derandomize="FUZZ_EXAMPLES" not in os.environ,
@@ -137,14 +136,15 @@ def test_the_infinite_width_limit_always_answers(data, depth, sigma):
 @given(data=spoilt(), function=st.sampled_from(["solve", "sweep", "gp", "train", "relu", "gibbs", "langevin"]))
 def test_bad_arrays_are_refused_by_name(data, function):
     x, g, y, x_test, g_test = data
+    short, few = Training(max_steps=3), Sampling(draws=4, warmup=1, thin=1)
     calls = {
         "solve": lambda: solve(x, g, y, 10, temperature=0.1).predict(x_test, g_test),
         "sweep": lambda: solve_sweep(x, g, y, widths=[5, 50], temperature=0.1)[0].predict(x_test, g_test),
         "gp": lambda: gp_limit(x, g, y, depth=1, sigma=1.0).predict(x_test, g_test),
-        "train": lambda: train_ensemble(x, g, y, x_test, g_test, width=5, runs=1, seed=0, max_steps=3),
-        "relu": lambda: train_relu(x, y, x_test, width=5, runs=1, seed=0, max_steps=3),
-        "gibbs": lambda: sample_posterior(x, g, y, x_test, g_test, width=5, temperature=0.1, draws=4, warmup=1, seed=0),
-        "langevin": lambda: langevin(x, g, y, x_test, g_test, width=5, temperature=0.1, draws=4, warmup=1, thin=1, seed=0),
+        "train": lambda: train_ensemble(x, g, y, x_test, g_test, width=5, runs=1, seed=0, training=short),
+        "relu": lambda: train_relu(x, y, x_test, width=5, runs=1, seed=0, training=short),
+        "gibbs": lambda: sample_posterior(x, g, y, x_test, g_test, width=5, temperature=0.1, sampling=few, seed=0),
+        "langevin": lambda: langevin(x, g, y, x_test, g_test, width=5, temperature=0.1, sampling=few, seed=0),
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -168,9 +168,9 @@ def test_training_ends_with_a_status(data, width, depth, sigma):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            method = "flow" if depth == 1 else "gd"
+            training = Training("flow" if depth == 1 else "descent", max_steps=5)
             result = train_ensemble(
-                x, g, y, x_test, g_test, width=width, depth=depth, sigma=sigma, runs=2, seed=0, max_steps=5, method=method
+                x, g, y, x_test, g_test, width=width, depth=depth, sigma=sigma, runs=2, seed=0, training=training
             )
         except GgdlnError as error:
             explained(error)
@@ -189,8 +189,8 @@ def test_the_sampler_gives_numbers_or_refuses(data, depth, sigma, temperature):
         warnings.simplefilter("ignore")
         try:
             result = sample_posterior(
-                x, g, y, x_test, g_test, width=4, depth=depth, sigma=sigma, temperature=temperature, chains=2, draws=5,
-                warmup=2, seed=0,
+                x, g, y, x_test, g_test, width=4, depth=depth, sigma=sigma, temperature=temperature,
+                sampling=Sampling(chains=2, draws=5, warmup=2), seed=0,
             )  # fmt: skip
         except GgdlnError as error:
             explained(error)
@@ -200,12 +200,23 @@ def test_the_sampler_gives_numbers_or_refuses(data, depth, sigma, temperature):
     assert np.isfinite(result.prediction.values[fine]).all()
 
 
-def _yaml(name):
-    return yaml.safe_load((ROOT / name).read_text())
+def _part():
+    """Some figures of the configuration with all that they show and the claims about one, so that reading it is quick."""
+    raw = raw_configuration()
+    config = read_config(raw)
+    figures = ("fig1", "fig2", "fig7", "figS2", "figS5")
+    curves = [curve for figure in figures for curve in config.curves_of(figure)]
+    curves += [
+        curve for name, claim in config.claims.items() if claim["figure"] == "figS5" for curve in config.curves_of_claim(name)
+    ]
+    experiments = {name: raw["experiments"][name] for name, _ in curves if name in raw["experiments"]}
+    experiments |= {name: entry for name, entry in raw["experiments"].items() if name.startswith("kernel_angle_")}
+    more = {"run": "", "digits": raw["digits"], "batch": {"draws": 5, "points": 1, "runs": 10}, "machine": {"memory_mb": 4096}}
+    shown = {"figures": {name: raw["figures"][name] for name in figures}, "claims": {"figS5": raw["claims"]["figS5"]}}
+    return copy.deepcopy({"seed": 1, "kinds": [], **more, "experiments": experiments, **shown})
 
 
-CONFIG = _yaml("config/config.yaml") | {"figures": _yaml("config/figures.yaml")["figures"]}
-SCHEMA = _yaml("workflow/schemas/config.schema.yaml")
+CONFIG = _part()
 scalars = st.one_of(
     st.none(), st.booleans(), st.integers(-(10**6), 10**6), st.floats(), st.text(max_size=8), st.just([]), st.just({}),
     st.sampled_from(["../../etc/passwd", "/tmp/x", "a/b", "{draws}", "!!python/object:os.system", "1e400", "fig1\n"]),
@@ -242,19 +253,26 @@ def test_a_mutated_configuration_is_read_or_refused(path, value, how, key):
         if how == "rename":
             place[key] = old
     try:
-        read_config(config, copy.deepcopy(SCHEMA))
+        read_config(config)
     except ConfigError as error:
         explained(error)
 
 
-@pytest.mark.parametrize(
-    "text", ["!!python/object/apply:os.system ['true']", "a: &a [*a]", "a: [1, 2", "\t- x", "x: !!binary Zm9v"]
-)
-def test_yaml_from_elsewhere_runs_nothing(text, tmp_path):
+def test_the_configuration_that_is_mutated_is_valid():
+    assert set(read_config(CONFIG).figures) == set(CONFIG["figures"])
+
+
+@pytest.mark.parametrize("text", [
+    "!!python/object/apply:os.system ['touch written']", "a: &a [*a]", "a: &a {b: *a}", "figures: &a {fig1: *a}", "a: [1, 2", "\t- x",
+    "x: !!binary Zm9v", "x: !!binary ?", "a: *a", "? [1]\n: 2", "1: 2", "null: 1", "seed: 2022-13-01", "seed: " + "9" * 5000, "- a",
+    "kinds: [1]", "kinds: {a: 1}", "kinds: [/dev/null]", "experiments: {1: {paper: {}}}", "experiments: {a: {for: {n: [1]}}}",
+    "\0", "a: 'x", "%TAG", "{" * 2000,
+])  # fmt: skip
+def test_yaml_from_elsewhere_runs_nothing(text, tmp_path, monkeypatch):
     """Safe loading refuses tags that construct objects; what it reads is not a configuration, and is refused."""
-    try:
-        content = yaml.safe_load(text)
-    except yaml.YAMLError:
-        return
-    with pytest.raises(ConfigError):
-        read_config(content if isinstance(content, dict) else {"figures": content}, copy.deepcopy(SCHEMA))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "foreign.yaml").write_text(text)
+    with pytest.raises(ConfigError) as error:
+        read_config(load([tmp_path / "foreign.yaml"]))
+    explained(error.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["foreign.yaml"]

@@ -7,9 +7,9 @@ import pytest
 
 from ggdln import gp_limit, predictor_statistics
 from ggdln.core.errors import InputError, RankError
+from ggdln.theory.capacity import capacity, gates_at_capacity
 from ggdln.theory.kernels import gp_kernel, gp_variance
 from ggdln.theory.statistics import sign_error
-from ggdln.theory.capacity import capacity, gates_at_capacity
 
 rng = np.random.default_rng(0)
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from ggdln.experiments import store
 from ggdln.core.errors import FileError
+from ggdln.experiments import store
+from ggdln.experiments.variables import described
 
 
 @pytest.fixture
@@ -35,10 +36,18 @@ def test_what_is_read_is_what_was_written(path, dataset):
     assert back.drop_attrs().identical(dataset)
 
 
-def test_variables_are_described_and_files_tell_where_they_come_from(path):
-    back = store.read(path)
+def test_variables_can_be_described(path, dataset, tmp_path):
+    store.write(described(dataset), tmp_path / "described.nc", provenance={})
+    back = store.read(tmp_path / "described.nc")
     assert back.bias.attrs["long_name"] == "bias"
     assert "mean over test inputs" in back.bias.attrs["equation"]
+    assert back.M.attrs["long_name"] == "number of gates"
+    # Words don't count as content.
+    assert back.attrs["content_sha256"] == store.read(path).attrs["content_sha256"]
+
+
+def test_files_tell_where_they_come_from(path):
+    back = store.read(path)
     assert back.attrs["seed"] == 7
     assert back.attrs["data_source"] == "generated"
     assert json.loads(back.attrs["parameters"]) == {"P": 3}
@@ -105,7 +114,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(path, dataset):
 
 def test_a_writer_killed_at_any_moment_leaves_a_whole_file_or_none(tmp_path):
     program = (
-        "import sys, numpy as np, xarray as xr\nfrom ggdln import store\n"
+        "import sys, numpy as np, xarray as xr\nfrom ggdln.experiments import store\n"
         "data = xr.Dataset({'x': ('train', np.random.default_rng(0).standard_normal(1_000_000))})\n"
         "print('ready', flush=True)\n"
         "while True: store.write(data, sys.argv[1], provenance={})\n"

@@ -98,8 +98,8 @@ def test_conflicting_tasks_label_the_same_inputs_differently(digits):
 
 
 @pytest.mark.parametrize(("spec", "message"), [
-    (PARITY | {"P": 5000}, r"task.P \+ P_t = 5060; accepted: at most 5000, since the digits source has 2500"),
-    (CONFLICTING | {"P": 2000}, "source has 500 digits of a class"),
+    (PARITY | {"P": 5000}, r"task.P \+ P_t = 5060; accepted: at most 5000, since the digits source 'embedded' has 2500"),
+    (CONFLICTING | {"P": 2000}, "source 'embedded' has 500 digits of a class"),
     (PARITY | {"P": 41}, "task.P = 41; accepted: multiples of 2"),
     (CONFLICTING | {"P_t": 6}, "task.P_t = 6; accepted: multiples of 4"),
     (PARITY | {"normalization": "whiten"}, "accepted: pixel_mean"),

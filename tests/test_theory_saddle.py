@@ -128,7 +128,9 @@ def test_mean_of_a_linear_network_does_not_move_with_width():
     """M = 1: the mean predictor is that of the GP at every N; with M > 1 it is not."""
     x, g, y, xt, gt = task(count=12, gates=3)
     one, one_t = np.ones((12, 1)), np.ones((len(xt), 1))
-    means = [solve(x, one, y, width, 3, solver=Solver(tolerance=1e-10)).predict(xt, one_t)[0] for width in (2.0, 50.0, math.inf)]
+    means = [
+        solve(x, one, y, width, 3, solver=Solver(tolerance=1e-10)).predict(xt, one_t)[0] for width in (2.0, 50.0, math.inf)
+    ]
     np.testing.assert_allclose(means[0], means[2], atol=1e-9)
     np.testing.assert_allclose(means[1], means[2], atol=1e-9)
     gated = [solve(x, g, y, width, 3).predict(xt, gt)[0] for width in (2.0, math.inf)]
@@ -262,7 +264,10 @@ def test_steps_between_layers_multiply_by_the_gates():
 def test_all_forms_of_the_features_agree(depth):
     """Monomial, subset and span forms are one theory: H, mean, variance and kernel at new inputs agree."""
     x, g, y, xt, gt = task(count=30, gates=4, binary=True)
-    forms = [solve(x, g, y, 15.0, depth, solver=Solver(basis=basis, tolerance=1e-10)) for basis in ("monomial", "subset", "span", "auto")]
+    forms = [
+        solve(x, g, y, 15.0, depth, solver=Solver(basis=basis, tolerance=1e-10))
+        for basis in ("monomial", "subset", "span", "auto")
+    ]
     for other in forms[1:]:
         assert other.hamiltonian == pytest.approx(forms[0].hamiltonian, rel=1e-9)
         np.testing.assert_allclose(other.predict(xt, gt), forms[0].predict(xt, gt), rtol=1e-5, atol=1e-6)

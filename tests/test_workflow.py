@@ -184,7 +184,7 @@ ROUNDS = [
     [
         Edit("a kind of gates", f"{SRC}/gates/local.py", CODE, {"fit_gates local", "run_theory", "run_gd", "combine_gd"} | THEORY | TRAINED),
         Edit("a method", f"{SRC}/experiments/methods/posterior.py", CODE, {"run_posterior"} | POSTERIOR),
-        Edit("a kind of condition", f"{SRC}/study/conditions/rises.py", CODE, {"judge_claim gated_variance", "collect_claims"} | PAGE),
+        Edit("a kind of condition", f"{SRC}/study/conditions/falls.py", CODE, {"judge_claim gated_capacity", "collect_claims"} | PAGE),
     ],
     [
         Edit("a module of the theory", f"{SRC}/theory/saddle.py", CODE, {"run_theory"} | THEORY),

@@ -143,9 +143,9 @@ REGISTRIES = {
 
 def add_file(path):
     """Add the kinds that are written in a Python file: (sort, name) of each."""
-    path = Path(path).absolute()
-    if not path.is_file():
+    if not Path(path).is_file():
         raise ConfigError(f"kinds: there is no file {path}")
+    path = Path(path).absolute()
     name = f"ggdln_kinds_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
@@ -155,14 +155,14 @@ def add_file(path):
         last = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)][-1:]
         line = error.lineno if isinstance(error, SyntaxError) else last[0].lineno if last else 0
         raise ConfigError(f"kinds: {path}, line {line}: {type(error).__name__}: {error}") from error
-    found = []
-    for cls in vars(module).values():
-        if inspect.isclass(cls) and issubclass(cls, Kind) and cls.__module__ == name and not cls.__name__.startswith("_"):
-            registry = REGISTRIES[cls.sort]
-            if cls.name() in registry.own():
-                raise ConfigError(f"kinds: {path} has a {cls.sort} {cls.name()!r}; accepted: names that are not taken")
-            registry.added[cls.name()] = cls, path
-            found.append((cls.sort, cls.name()))
+    classes = [cls for cls in vars(module).values() if inspect.isclass(cls) and issubclass(cls, Kind)]
+    classes = [cls for cls in classes if cls.__module__ == name and cls.sort in REGISTRIES and not cls.__name__.startswith("_")]
+    found = {(cls.sort, cls.name()): cls for cls in classes}
     if not found:
         raise ConfigError(f"kinds: {path} holds no kind; accepted: subclasses of ggdln.tasks.Task, ggdln.gates.Gates and so on")
-    return found
+    for sort, kind in found:
+        if kind in REGISTRIES[sort].names() and REGISTRIES[sort].file(kind) != path:
+            raise ConfigError(f"kinds: {path} has a {sort} {kind!r}; accepted: names that are not taken")
+    for (sort, kind), cls in found.items():
+        REGISTRIES[sort].added[kind] = cls, path
+    return list(found)

@@ -10,7 +10,7 @@ same, so experiments share what they have in common, and a further point of a sw
 """
 
 import itertools
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import xarray as xr
@@ -37,7 +37,7 @@ class Piece:
 
     @property
     def id(self):
-        return identifier(self.method, asdict(self))
+        return identifier(self.method, vars(self))
 
     @property
     def gating(self):

@@ -35,7 +35,7 @@ class Data(NamedTuple):
         return cls.checked(x, np.ones((len(x), 1)), y, x_test, np.ones((len(x_test), 1)))
 
     @property
-    def sizes(self):
+    def shape(self):
         """P, N0 and M."""
         return *self.x.shape, self.gates.shape[1]
 

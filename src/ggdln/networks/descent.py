@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from ggdln.networks.objective import TrainingState, at_rest
+from ggdln.networks.state import TrainingState
 
 START_ITERATIONS, TRACK_EVERY = 30, 5
 
@@ -32,7 +32,7 @@ class Descent:
         """The state of runs that begin at a position."""
         vector = start_vector(len(position.weights), objective.y)
         vector, largest = power_iteration(position.local, vector, START_ITERATIONS)
-        return DescentState(**at_rest(position.weights), vector=vector, largest=largest)
+        return DescentState.begin(position.weights, vector=vector, largest=largest)
 
     def advance(self, objective, state, position):
         """One step of every run."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import torch
 
-from ggdln.networks.objective import TrainingState, at_rest
+from ggdln.networks.state import TrainingState
 
 GROW, SHRINK, SAFETY = 8.0, 0.1, 0.9
 HOPELESS = 1.0
@@ -52,7 +52,7 @@ class Flow:
 
     def start(self, objective, position):
         """The state of runs that begin at a position."""
-        return FlowState(**at_rest(position.weights), length=torch.full_like(position.mse, math.nan))
+        return FlowState.begin(position.weights, length=torch.full_like(position.mse, math.nan))
 
     def advance(self, objective, state, position):
         """One accepted step of every run."""

@@ -11,20 +11,18 @@ size.
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Unpack
+from typing import ClassVar
 
 import torch
 
 from ggdln.core.errors import ConvergenceError
 from ggdln.networks.data import Data
 from ggdln.networks.sampling import Chains
-from ggdln.networks.settings import NetworkShape, Sampling, group_of, network_of
+from ggdln.networks.settings import Sampling, group_of, network_of
 from ggdln.networks.state import State
 
 
-def sample_posterior(
-    x, gates, y, x_test, gates_test, *, temperature, seed, sampling=None, runtime=None, **network: Unpack[NetworkShape]
-):
+def sample_posterior(x, gates, y, x_test, gates_test, *, temperature, seed, sampling=None, runtime=None, **network):
     """Draws from p(w) ~ exp(-1/(2T) sum (f - y)^2 - |w|^2 / (2 sigma^2)) by blocked Gibbs sweeps, at any depth.
 
     x (P, N0), gates (P, M), y (P,); x_test (P_t, N0), gates_test (P_t, M). Temperatures down to 1e-8 are fine in float64.

@@ -75,16 +75,17 @@ class _Network:
     width: int
 
     @property
-    def sizes(self):
+    def lengths(self):
+        """Number of weights of each layer."""
         return [rows * columns for rows, columns in self.shapes]
 
     @property
     def size(self):
-        return sum(self.sizes)
+        return sum(self.lengths)
 
     def layers(self, weights):
         """Views of flat weights (R, D), one (R, rows, columns) per layer."""
-        parts = torch.split(weights, self.sizes, dim=-1)
+        parts = torch.split(weights, self.lengths, dim=-1)
         return [part.unflatten(-1, shape) for part, shape in zip(parts, self.shapes, strict=True)]
 
     @property
@@ -96,8 +97,8 @@ class _Network:
         """This network in dual coordinates around `weights` (R, D), and the coordinates of `weights` there."""
         first = self.layers(weights)[0]
         network = replace(self, inputs=DualInputs(self.inputs.gram, self.inputs.forward(first)))
-        zeros = weights.new_zeros(len(weights), network.sizes[0])
-        return network, torch.cat([zeros, weights[:, self.sizes[0] :]], dim=1)
+        zeros = weights.new_zeros(len(weights), network.lengths[0])
+        return network, torch.cat([zeros, weights[:, self.lengths[0] :]], dim=1)
 
     def direct(self, coordinates, start):
         """Weights (R, D) from dual coordinates and the weights `start` (R, D) that they were centred on."""

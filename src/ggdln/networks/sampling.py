@@ -79,14 +79,14 @@ class Chains:
         gated = GatedNetwork.of(data.x, data.gates, network, place)
         self.posterior = Posterior(gated, place.tensor(data.y), network.sigma, temperature)
         self.test_network = GatedNetwork.of(data.x_test, data.gates_test, network, place)
-        self.group = runs_within(place, floats_per_run(*data.sizes, network), runtime.memory_mb)
+        self.group = runs_within(place, floats_per_run(*data.shape, network), runtime.memory_mb)
         self.sweeps = sampling.warmup + sampling.draws * sampling.thin
 
         rule = dict(temperature=temperature, warmup=sampling.warmup, thin=sampling.thin, seed=self.seed)
         self.attributes = asdict(network) | rule | asdict(sampler)
         arguments = data._asdict() | self.attributes | asdict(sampling) | dict(label=label, group=self.group) | place.names
         self.store = Checkpoint(runtime.checkpoint, arguments, seconds=runtime.checkpoint_seconds)
-        kept, gate_count = (sampling.chains, sampling.draws), data.sizes[2]
+        kept, gate_count = (sampling.chains, sampling.draws), data.shape[2]
         self.results = dict(
             prediction=np.full((*kept, len(data.x_test)), np.nan, dtype=place.host),
             U_trace=np.full(kept, np.nan),

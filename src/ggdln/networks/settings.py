@@ -5,45 +5,54 @@ Each group of settings checks its values when it is made. Nothing here needs tor
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import partial
 from os import PathLike
-from typing import Required, TypedDict
 
 from ggdln.core import checks
 from ggdln.core.errors import InputError
 from ggdln.core.problems import near
 
 MAX_STEPS = {"flow": 300, "descent": 200_000}
-DEVICES, DTYPES = ("auto", "cpu", "cuda"), ("float32", "float64")
 
 
-@dataclass(frozen=True)
-class Network:
-    """A network of `depth` hidden layers of `width` units, with initial weights, or a prior, of standard deviation sigma."""
+def _checked(default, check, **bounds):
+    return field(default=default, metadata={"check": partial(check, **bounds)})
 
-    width: int
-    depth: int = 1
-    sigma: float = 1.0
+
+def _one_of(name, value, accepted):
+    if value not in accepted:
+        raise InputError(f"{name}: expected {' or '.join(map(repr, accepted))}, got {value!r}{near(value, accepted)}")
+    return value
+
+
+def _function(name, value):
+    if not callable(value):
+        raise InputError(f"{name}: expected a function of (done, total, rate, seconds_left), got {value!r}")
+    return value
+
+
+class _Settings:
+    """Fields that are `_checked` hold what their check makes of a value; None stays where it is the default."""
 
     def __post_init__(self):
-        _keep(
-            self,
-            width=checks.integer("width", self.width, 1),
-            depth=checks.integer("depth", self.depth, 1),
-            sigma=checks.number("sigma", self.sigma, 0, exclusive=True),
-        )
-
-
-class NetworkShape(TypedDict, total=False):
-    """The same as keywords of a function."""
-
-    width: Required[int]
-    depth: int
-    sigma: float
+        for part in fields(self):
+            value = getattr(self, part.name)
+            if "check" in part.metadata and not (value is part.default is None):
+                object.__setattr__(self, part.name, part.metadata["check"](part.name, value))
 
 
 @dataclass(frozen=True)
-class Training:
+class Network(_Settings):
+    """A network of `depth` hidden layers of `width` units, with initial weights, or a prior, of standard deviation sigma."""
+
+    width: int = _checked(MISSING, checks.integer, low=1)
+    depth: int = _checked(1, checks.integer, low=1)
+    sigma: float = _checked(1.0, checks.number, low=0, exclusive=True)
+
+
+@dataclass(frozen=True)
+class Training(_Settings):
     """How networks are trained, and when they stop.
 
     integrator: "flow" integrates gradient flow with local error `accuracy` (a share of the norm of the residual or of the
@@ -52,23 +61,12 @@ class Training:
     for 300 steps of the flow, 200000 of descent. first_run: the number of the first run, which names its random stream.
     """
 
-    integrator: str = "flow"
-    tolerance: float = 1e-3
-    accuracy: float | None = None
-    step: float = 1.0
-    max_steps: int | None = None
-    first_run: int = 0
-
-    def __post_init__(self):
-        _one_of("integrator", self.integrator, tuple(MAX_STEPS))
-        _keep(
-            self,
-            tolerance=checks.number("tolerance", self.tolerance, 0, exclusive=True),
-            accuracy=_unless_none(self.accuracy, checks.number, "accuracy", 0, exclusive=True),
-            step=checks.number("step", self.step, 0, exclusive=True),
-            max_steps=_unless_none(self.max_steps, checks.integer, "max_steps", 1),
-            first_run=checks.integer("first_run", self.first_run, 0),
-        )
+    integrator: str = _checked("flow", _one_of, accepted=tuple(MAX_STEPS))
+    tolerance: float = _checked(1e-3, checks.number, low=0, exclusive=True)
+    accuracy: float | None = _checked(None, checks.number, low=0, exclusive=True)
+    step: float = _checked(1.0, checks.number, low=0, exclusive=True)
+    max_steps: int | None = _checked(None, checks.integer, low=1)
+    first_run: int = _checked(0, checks.integer, low=0)
 
     @property
     def step_limit(self):
@@ -77,19 +75,14 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Sampling:
+class Sampling(_Settings):
     """How many chains, draws kept of each, sweeps before the first and between them. None: the sampler's own number."""
 
-    chains: int | None = None
-    draws: int | None = None
-    warmup: int | None = None
-    thin: int | None = None
-    first_chain: int = 0
-
-    def __post_init__(self):
-        low = {"chains": 1, "draws": 1, "warmup": 0, "thin": 1}
-        values = {name: _unless_none(getattr(self, name), checks.integer, name, least) for name, least in low.items()}
-        _keep(self, **values, first_chain=checks.integer("first_chain", self.first_chain, 0))
+    chains: int | None = _checked(None, checks.integer, low=1)
+    draws: int | None = _checked(None, checks.integer, low=1)
+    warmup: int | None = _checked(None, checks.integer, low=0)
+    thin: int | None = _checked(None, checks.integer, low=1)
+    first_chain: int = _checked(0, checks.integer, low=0)
 
     def filled(self, defaults):
         """With the numbers of `defaults` where there are none."""
@@ -97,7 +90,7 @@ class Sampling:
 
 
 @dataclass(frozen=True)
-class Runtime:
+class Runtime(_Settings):
     """Where a simulation runs.
 
     device: "auto" (CUDA if there is one), "cpu" or "cuda". dtype: "float32" or "float64"; None: float32 for training and
@@ -106,24 +99,12 @@ class Runtime:
     callback(done, total, rate, seconds_left), in place of the log.
     """
 
-    device: str = "auto"
-    dtype: str | None = None
-    memory_mb: float = 4096
+    device: str = _checked("auto", _one_of, accepted=("auto", "cpu", "cuda"))
+    dtype: str | None = _checked(None, _one_of, accepted=("float32", "float64"))
+    memory_mb: float = _checked(4096, checks.number, low=0, exclusive=True)
     checkpoint: str | PathLike | None = None
-    checkpoint_seconds: float = 60.0
-    progress: Callable | None = None
-
-    def __post_init__(self):
-        _one_of("device", self.device, DEVICES)
-        if self.dtype is not None:
-            _one_of("dtype", self.dtype, DTYPES)
-        if not (self.progress is None or callable(self.progress)):
-            raise InputError(f"progress: expected a function of (done, total, rate, seconds_left), got {self.progress!r}")
-        _keep(
-            self,
-            memory_mb=checks.number("memory_mb", self.memory_mb, 0, exclusive=True),
-            checkpoint_seconds=checks.number("checkpoint_seconds", self.checkpoint_seconds, 0),
-        )
+    checkpoint_seconds: float = _checked(60.0, checks.number, low=0)
+    progress: Callable | None = field(default=None, metadata={"check": _function})
 
 
 GROUPS = {"training": Training, "sampling": Sampling, "runtime": Runtime}
@@ -135,7 +116,7 @@ def network_of(function, keywords):
     accepted = [*_names(Network), *own]
     for name, value in keywords.items():
         if name not in _names(Network):
-            groups = [group for group in own if name in _names(GROUPS.get(group, Network))]
+            groups = [group for group in own if group in GROUPS and name in _names(GROUPS[group])]
             hints = [f"; did you mean {group}={GROUPS[group].__name__}({name}={value!r})?" for group in groups]
             hint = "".join(hints) or near(name, accepted)
             raise InputError(f"{name}: {function.__name__} has no such keyword; accepted: {', '.join(accepted)}{hint}")
@@ -165,18 +146,3 @@ def floats_per_run(P, N0, M, network):
 
 def _names(group):
     return [field.name for field in fields(group)]
-
-
-def _keep(settings, **checked):
-    """Store checked values, as the constructor of a frozen dataclass does."""
-    for name, value in checked.items():
-        object.__setattr__(settings, name, value)
-
-
-def _unless_none(value, check, name, low, **options):
-    return None if value is None else check(name, value, low, **options)
-
-
-def _one_of(name, value, accepted):
-    if value not in accepted:
-        raise InputError(f"{name}: expected {' or '.join(map(repr, accepted))}, got {value!r}{near(value, accepted)}")

@@ -30,6 +30,20 @@ class State:
         return cls(**{field.name: _tensor(arrays[f"state_{field.name}"], place) for field in fields(cls)})
 
 
+@dataclass(frozen=True, eq=False)
+class TrainingState(State):
+    """Weights, steps taken (R,), and whether the integration broke down (R,)."""
+
+    steps: torch.Tensor
+    stuck: torch.Tensor
+
+    @classmethod
+    def begin(cls, weights, **more):
+        """The state of runs that begin at weights (R, D)."""
+        steps = torch.zeros(len(weights), dtype=torch.int64, device=weights.device)
+        return cls(weights, steps, torch.zeros_like(steps, dtype=torch.bool), **more)
+
+
 def _tensor(array, place):
     tensor = torch.tensor(array, device=place.device)
     return tensor.to(place.dtype) if tensor.is_floating_point() else tensor

@@ -6,7 +6,7 @@ budget and equal up to rounding.
 """
 
 from dataclasses import dataclass, replace
-from typing import Unpack
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,17 +19,15 @@ from ggdln.networks.descent import Descent
 from ggdln.networks.device import Place, group_size, to_numpy
 from ggdln.networks.flow import Flow
 from ggdln.networks.network import GatedNetwork, ReluNetwork
-from ggdln.networks.objective import Objective, Position, TrainingState
 from ggdln.networks.progress import Progress
-from ggdln.networks.settings import Network, NetworkShape, floats_per_run, group_of, network_of
+from ggdln.networks.settings import Network, floats_per_run, group_of, network_of
+from ggdln.networks.state import TrainingState
 from ggdln.networks.status import CONVERGED, DIVERGED, FLOOR, STATUS, UNFINISHED
 
 EXPLODED = 1e6
 
 
-def train_ensemble(
-    x, gates, y, x_test, gates_test, *, runs, seed, training=None, runtime=None, **network: Unpack[NetworkShape]
-):
+def train_ensemble(x, gates, y, x_test, gates_test, *, runs, seed, training=None, runtime=None, **network):
     """Gated networks trained from `runs` initial weights of std sigma, numbered first_run, first_run + 1, ...
 
     x (P, N0), gates (P, M), y (P,); x_test (P_t, N0), gates_test (P_t, M). The loss is 1/2 sum (f - y)^2 without
@@ -67,6 +65,31 @@ def train_relu(x, y, x_test, *, width, sigma=1.0, runs, seed, training=None, run
 
 
 @dataclass(frozen=True, eq=False)
+class Objective:
+    """Labels y (P,) for a network, and the mean squared training error `target` () at which a run is done."""
+
+    network: Any
+    y: torch.Tensor
+    target: torch.Tensor
+
+    def at(self, weights):
+        """The `Position` at weights (R, D)."""
+        local = self.network.linearize(weights)
+        residual = local.f - self.y
+        return Position(weights, local, residual, residual.square().mean(-1))
+
+
+@dataclass(frozen=True, eq=False)
+class Position:
+    """Weights (R, D), the network linearized there, the residual f - y (R, P) and the training error (R,)."""
+
+    weights: torch.Tensor
+    local: Any
+    residual: torch.Tensor
+    mse: torch.Tensor
+
+
+@dataclass(frozen=True, eq=False)
 class _Group:
     """Runs that are trained together: their numbers within the call, initial weights (R, D), and where they are."""
 
@@ -92,7 +115,7 @@ class _Ensemble:
         self.stop = _Stop.at(self.floor, data.y, training)
         accuracy = architecture.accuracy if training.accuracy is None else training.accuracy
         self.integrator = {"flow": Flow(accuracy), "descent": Descent(training.step)}[training.integrator]
-        self.group = group_size(self.place, floats_per_run(*data.sizes, network), runtime.memory_mb)
+        self.group = group_size(self.place, floats_per_run(*data.shape, network), runtime.memory_mb)
 
         shape = {name: getattr(network, name) for name in architecture.parameters}
         self.attributes = dict(method=training.integrator, **shape, tolerance=training.tolerance, seed=self.seed)
@@ -100,7 +123,7 @@ class _Ensemble:
         extent = dict(label=label, runs=self.runs, first_run=self.first_run, group=self.group)
         arguments = data._asdict() | self.attributes | control | extent | self.place.names
         self.store = Checkpoint(runtime.checkpoint, arguments, seconds=runtime.checkpoint_seconds)
-        side = data.sizes[2]
+        side = data.shape[2]
         self.results = dict(
             prediction=np.full((self.runs, len(data.x_test)), np.nan),
             U=np.full((self.runs, side, side), np.nan),
@@ -119,9 +142,10 @@ class _Ensemble:
             if (status >= 0).any():
                 self.collect(group, status)
                 report.update(self.done)
-                group = self.without(group, torch.tensor(status >= 0, device=self.place.device))
+                group = self.remaining(group, status < 0)
             if group is not None:
-                group = self.advanced(group)
+                state = self.integrator.advance(group.objective, group.state, group.position)
+                group = replace(group, state=state, position=group.objective.at(state.weights))
                 if self.store.due():
                     self.store.save(self.results | group.state.arrays() | dict(members=group.members))
         self.store.save(self.results | dict(members=np.zeros(0, dtype=np.int64)))
@@ -161,16 +185,10 @@ class _Ensemble:
         stream = seeds.rng(self.seed, self.label, "initial weights", self.first_run + int(member))
         return torch.from_numpy(self.shape.sigma * stream.standard_normal(self.network.size))
 
-    def advanced(self, group):
-        """The group after one step of the integrator."""
-        state = self.integrator.advance(group.objective, group.state, group.position)
-        return replace(group, state=state, position=group.objective.at(state.weights))
-
-    def without(self, group, ended):
-        """The group without the runs that ended, (R,) booleans; None if none is left."""
-        if ended.all():
-            return None
-        return self.begin(group.members[~ended.cpu().numpy()], group.state.rows(~ended))
+    def remaining(self, group, kept):
+        """The group with the runs that go on, (R,) booleans; None if there is none."""
+        rows = torch.tensor(kept, device=self.place.device)
+        return self.begin(group.members[kept], group.state.rows(rows)) if kept.any() else None
 
     def collect(self, group, status):
         """Store the results of the runs that have a status."""

@@ -6,17 +6,17 @@ does, and otherwise holds in part of them. The same condition is put to a contro
 the experiment. Verdicts are data; `ggdln.study.words` puts them into words.
 """
 
-import copy
 import re
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import xarray as xr
-from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 
 from ggdln.core.expand import PLACEHOLDER, expand
 from ggdln.core.kinds import REGISTRIES
 from ggdln.core.problems import Problem, near, violations
+from ggdln.core.trees import merge, without_none
 from ggdln.study._reductions import REDUCTIONS
 from ggdln.study.caveats import CAVEATS
 from ggdln.study.conditions import Comparison
@@ -28,7 +28,7 @@ NAME = r"[a-zA-Z][a-zA-Z0-9_]*"
 Axis = Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+$", description="Axis of the sweep, by the last part of its name")]
 Bound = Annotated[float, Field(ge=-1e9)]
 REPLACED_WHOLE = {"condition": "kind", "control": "what"}
-"""Parts of a claim that a statement takes from the defaults only where it has the same value of this key, or none."""
+"""Parts of a claim that a statement takes from the defaults unless both have this key, with different values."""
 
 
 class _Part(BaseModel):
@@ -79,18 +79,14 @@ class Claim(_Part):
     """A statement about a figure, with the condition under which it holds."""
 
     figure: str = Field(description="Figure that the claim is about")
-    panel: str = Field(
-        max_length=1, description="Panel that the claim is about; by default the letter in a name such as fig2b_bias"
-    )
+    panel: str = Field(max_length=1, description="Panel that it is about; by default the letter in a name such as fig2b_bias")
     source: Literal["caption", "text", "appendix", "ours"] = Field(description="Where the paper says so; ours: it doesn't")
     statement: str = Field(min_length=10, description="The claim in our words")
     measured: Measured = Field(description="Quantity that is measured along an axis of a sweep")
     condition: str | dict = Field(description="Condition that a draw has to meet: its kind, or a mapping with its parameters")
     control: Control | None = Field(None, description="What the condition is put to instead, and must fail")
     finding: str | None = Field(
-        None,
-        pattern=r"^[a-z0-9_]+$",
-        description="What was found out about the claim; a file workflow/report/findings/NAME.md",
+        None, pattern=r"^[a-z0-9_]+$", description="What was found out about the claim; a file workflow/report/findings/NAME.md"
     )
     sensitivity: list[str] = Field([], description="Variants of the experiment that the condition is put to as well")
 
@@ -106,63 +102,60 @@ class Agreement(_Part):
     reference: Comparison = Field(description="What the simulation is compared with")
 
 
-class _Entry(RootModel[dict]):
-    """A mapping that may leave out keys of the model `of`, and that has {name} for values that `for` gives."""
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core_schema, handler):
-        node = _loose(handler(cls.of.__pydantic_core_schema__), handler)
-        node["properties"]["for"] = {
-            "description": "Values for names in braces: lists that are read side by side, or several mappings of such lists",
-            "type": ["object", "array"],
-        }
-        return node | {"title": cls.__name__}
+def _entry(model):
+    """The type of a mapping that may leave out keys of a model, and that has {name} for values that `for` gives."""
+    schema = model.model_json_schema()
+    node = _loose(schema, schema.get("$defs", {}))
+    told = "Values for names in braces: lists that are read side by side, or several mappings of such lists"
+    node["properties"]["for"] = {"description": told, "type": ["object", "array"]}
+    return Annotated[dict, WithJsonSchema(node)]
 
 
-class Statement(_Entry):
-    """A claim as it is written."""
-
-    of: ClassVar[type] = Claim
-
-
-class Listed(_Entry):
-    """A comparison with the theory as it is written."""
-
-    of: ClassVar[type] = Agreement
+def _loose(node, definitions):
+    """A JSON schema in which no key is required and each value may be nothing or a placeholder."""
+    node = definitions[node["$ref"].removeprefix("#/$defs/")] if "$ref" in node else node
+    node = {name: part for name, part in node.items() if name not in ("required", "$defs")}
+    others = [{"type": "null"}, {"type": "string", "pattern": f"^{PLACEHOLDER.pattern}$"}]
+    if "anyOf" in node:
+        node["anyOf"] = [_loose(part, definitions) for part in node["anyOf"]]
+    if "properties" in node:
+        loose = {name: _loose(part, definitions) for name, part in node["properties"].items()}
+        node["properties"] = {name: {"anyOf": [part, *others]} for name, part in loose.items()}
+    return node
 
 
 class Sheet(_Part):
     """The claims about one figure. Statements and comparisons are checked once they are filled in, by `expand_sheets`."""
 
-    defaults: Statement = Field(
-        Statement({}), description="Values that statements have unless they give their own; nothing takes a value away"
+    defaults: _entry(Claim) = Field(
+        {}, description="Values that statements have unless they give their own; nothing takes a value away"
     )
-    statements: dict[str, Statement] = Field({}, description="Claims by name")
-    agreement: list[Listed] = Field([], description="Simulations whose distance from the theory is listed")
+    statements: dict[str, _entry(Claim)] = Field({}, description="Claims by name")
+    agreement: list[_entry(Agreement)] = Field([], description="Simulations whose distance from the theory is listed")
 
 
 def expand_sheets(sheets):
-    """Claims by name and the list of comparisons from the sheets of all figures, with a `Problem` for each mistake.
+    """Claims by name and the list of comparisons from what fits `Sheet` for each figure, with a `Problem` for each mistake.
 
     Claims and comparisons are mappings that fit `Claim` and `Agreement`, without keys that have no value, and with the
     defaults of the condition filled in.
     """
     claims, agreement, problems = {}, [], []
     for figure, sheet in sheets.items():
-        where = f"claims.{figure}"
-        found = violations(Sheet, sheet, where)
-        if not found:
-            defaults = _normal(sheet.get("defaults", {}))
-            found = _default_problems(defaults, f"{where}.defaults")
+        where, defaults = f"claims.{figure}", dict(_normal(sheet.get("defaults", {})))
+        found = _default_problems(defaults, f"{where}.defaults")
         if found:
             problems += found
             continue
-        statements, found = expand(sheet.get("statements", {}), f"{where}.statements")
+        # The panel is named by a statement, else by the name that it expands to, else by the defaults.
+        shared = {"figure": figure, "panel by default": defaults.pop("panel", None)} | defaults
+        filled = {name: _filled(shared, _normal(statement)) for name, statement in sheet.get("statements", {}).items()}
+        statements, found = expand(filled, f"{where}.statements")
         for name, statement in statements.items():
             place = f"{where}.statements.{name}"
             letter = re.match(rf"{re.escape(figure)}([a-z])(?![a-z])", name)
-            own = ({"panel": letter[1]} if letter else {}) | _normal(statement)
-            claim = {"figure": figure} | _filled(defaults, own)
+            default = statement.pop("panel by default", None)
+            claim = without_none({"panel": letter[1] if letter else default} | _normal(statement))
             wrong = violations(Claim, claim, place) or _condition_problems(claim, place)
             if not re.fullmatch(NAME, name):
                 wrong = [Problem(place, name, f"a name that matches {NAME}")]
@@ -224,20 +217,20 @@ def judge(claim, data, experiments):
     mean over draws with the standard error; caveats: what must be known of simulated points.
     """
     result = {name: claim[name] for name in ("figure", "panel", "statement", "source", "measured", "condition")}
-    result |= put(claim["condition"], claim["measured"], data, experiments)
+    result |= put_to_draws(claim["condition"], claim["measured"], data, experiments)
     result |= {"control": None, "empty": False, "sensitivity": []}
     if "control" in claim:
-        control = put(*_changed(claim, claim["control"]), data, experiments)
+        control = put_to_draws(*_changed(claim, claim["control"]), data, experiments)
         passes = control["outcome"] == "holds"
         result["control"] = {"what": claim["control"]["what"], "passes": passes} | control
         result["empty"] = passes and result["outcome"] == "holds"
     for name in claim["sensitivity"]:
-        varied = put(*_changed(claim, {"experiment": name}), data, experiments)
+        varied = put_to_draws(*_changed(claim, {"experiment": name}), data, experiments)
         result["sensitivity"].append({"experiment": name, "varied": experiments[name]["varied"]} | varied)
     return result
 
 
-def put(condition, measured, data, experiments):
+def put_to_draws(condition, measured, data, experiments):
     """Put a condition to each draw of what is measured."""
     test = REGISTRIES["condition"].make(condition)
     refs = _compared(condition, measured) | {name: measured | {"variable": name} for name in test.also}
@@ -302,15 +295,10 @@ def agreement(entry, data):
     kept = {name: entry[name] for name in ("figure", "experiment", "method")}
     names = {"quantity": entry["variable"], "axis": along, "reference": " ".join(entry["reference"].values())}
     dataset = data[f"{entry['experiment']}/{entry['method']}"]
-    told = {
-        name: kind(getattr(dataset[variable], reduced)()) if variable in dataset else None
-        for name, variable, reduced, kind in (
-            ("runs", "runs_used", "max", int),
-            ("failed", "runs_failed", "sum", int),
-            ("largest_rhat", "largest_rhat", "max", float),
-            ("least_ess", "least_ess", "min", float),
-        )
-    }
+    told = {"runs": ("runs_used", "max", int), "failed": ("runs_failed", "sum", int)}
+    told |= {"largest_rhat": ("largest_rhat", "max", float), "least_ess": ("least_ess", "min", float)}
+    for name, (variable, reduced, kind) in told.items():
+        told[name] = kind(getattr(dataset[variable], reduced)()) if variable in dataset else None
     return kept | names | {"rows": rows, "exponent": exponent(rows) if along == "N" else None} | told
 
 
@@ -386,32 +374,28 @@ def _caveats(dataset):
 
 
 def _normal(statement):
-    """A statement whose condition is a mapping."""
+    """A statement whose condition is a mapping, unless its values are still to be filled in."""
     condition = statement.get("condition")
-    return statement | {"condition": {"kind": condition}} if isinstance(condition, str) else statement
+    named = isinstance(condition, str) and not PLACEHOLDER.search(condition)
+    return statement | {"condition": {"kind": condition}} if named else statement
 
 
 def _filled(defaults, statement):
     """A statement with the defaults under it, without keys that have no value."""
+    kept = dict(defaults)
     for part, named in REPLACED_WHOLE.items():
-        own, given = statement.get(part), defaults.get(part)
-        if isinstance(own, dict) and given and own.get(named) not in (None, given.get(named)):
-            defaults = {name: value for name, value in defaults.items() if name != part}
-    return _merged(defaults, statement)
-
-
-def _merged(under, over):
-    merged = copy.deepcopy(under)
-    for name, value in over.items():
-        both = isinstance(value, dict) and isinstance(under.get(name), dict)
-        merged[name] = _merged(under[name], value) if both else copy.deepcopy(value)
-    return {name: value for name, value in merged.items() if value is not None}
+        own, given = (found.get(part) for found in (statement, defaults))
+        both = isinstance(own, dict) and isinstance(given, dict) and named in own and named in given
+        if both and own[named] != given[named]:
+            del kept[part]
+    return without_none(merge(merge({}, kept), statement))
 
 
 def _default_problems(defaults, where):
-    """What is wrong with defaults whatever a statement adds to them."""
+    """What is wrong with defaults whatever a statement adds to them or fills in."""
     found = [problem for problem in violations(Claim, defaults, where) if problem.fault != "missing"]
-    return [problem for problem in found if problem.fault == "unknown" or not isinstance(problem.value, dict)]
+    open_ended = [p for p in found if isinstance(p.value, dict) or PLACEHOLDER.search(str(p.value))]
+    return [problem for problem in found if problem.fault == "unknown" or problem not in open_ended]
 
 
 def _condition_problems(claim, where):
@@ -437,15 +421,3 @@ def _reference_problems(where, experiment, method, experiments):
 
 def _unknown(place, name, names):
     return Problem(place, name, f"{', '.join(names)}{near(name, names)}")
-
-
-def _loose(node, handler):
-    """A JSON schema in which no key is required and each value may be nothing or a placeholder."""
-    node = {name: part for name, part in handler.resolve_ref_schema(node).items() if name != "required"}
-    others = [{"type": "null"}, {"type": "string", "pattern": f"^{PLACEHOLDER.pattern}$"}]
-    if "anyOf" in node:
-        node["anyOf"] = [_loose(part, handler) for part in node["anyOf"]]
-    if "properties" in node:
-        loose = {name: _loose(part, handler) for name, part in node["properties"].items()}
-        node["properties"] = {name: {"anyOf": [part, *others]} for name, part in loose.items()}
-    return node

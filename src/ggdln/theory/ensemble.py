@@ -48,11 +48,12 @@ def ensemble_statistics(predictions, y_test, *, use=None):
     means = predictions.mean(1)
     squares = np.square(predictions - y_test).mean(1)
     wrong = np.where(predictions * np.sign(y_test) > 0, 0.0, np.where(predictions == 0, 0.5, 1.0)).mean(1)
-    full = _statistics(means.sum(0), np.square(means).sum(0), squares.sum(0), wrong.sum(0), count, y_test)
+    parts = means, np.square(means), squares, wrong
+    sums = [part.sum(0) for part in parts]
+    full = _statistics(*sums, count, y_test)
     if count > 2:
-        sums = means.sum(0), np.square(means).sum(0), squares.sum(0), wrong.sum(0)
-        parts = zip(means, np.square(means), squares, wrong, strict=True)
-        left = np.array([_statistics(*(s - p for s, p in zip(sums, part, strict=True)), count - 1, y_test) for part in parts])
+        left = [[total - part[i] for total, part in zip(sums, parts, strict=True)] for i in range(count)]
+        left = np.array([_statistics(*rest, count - 1, y_test) for rest in left])
         errors = np.sqrt((count - 1) / count * np.square(left - left.mean(0)).sum(0))
         full[3] = np.clip(count * full[3] - (count - 1) * left[:, 3].mean(), 0, 1)
     else:
@@ -66,15 +67,8 @@ def ensemble_statistics(predictions, y_test, *, use=None):
 def _statistics(mean_sum, square_sum, error_sum, wrong_sum, count, y):
     """The five statistics, from sums over chains of chain means, their squares, squared errors and wrong signs."""
     mean = mean_sum / count
-    of_means = np.maximum(square_sum / count - mean**2, 0) * count / (count - 1) if count > 1 else np.zeros_like(mean)
+    of_means = np.maximum(square_sum / count - mean**2, 0) * count / (count - 1)
     bias = (mean - y) ** 2 - of_means / count
     variance = error_sum / count - bias
-    return np.array(
-        [
-            bias.mean(),
-            variance.mean(),
-            np.mean(error_sum) / count,
-            sign_error(mean, np.maximum(variance, 0), y).mean(),
-            np.mean(wrong_sum) / count,
-        ]
-    )
+    rate = sign_error(mean, np.maximum(variance, 0), y)
+    return np.array([bias.mean(), variance.mean(), np.mean(error_sum) / count, rate.mean(), np.mean(wrong_sum) / count])

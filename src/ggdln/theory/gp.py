@@ -50,20 +50,14 @@ class GPSolution:
 def gp_limit(x, gates, y, *, depth=1, sigma=1.0, temperature=0.0, rank_tolerance=RANK_TOLERANCE):
     """Solve the infinite-width limit for training inputs x (P, N0), gates (P, M) and labels y (P,)."""
     x, gates, y = checks.training_set(x, gates, y)
-    network = {
-        "depth": checks.integer("depth", depth, 0),
-        "sigma": checks.number("sigma", sigma, 0, exclusive=True),
-    }
+    network = {"depth": checks.integer("depth", depth, 0), "sigma": checks.number("sigma", sigma, 0, exclusive=True)}
     temperature = checks.number("temperature", temperature, 0)
+    rank_tolerance = checks.number("rank_tolerance", rank_tolerance, 0, 1)
     alive = gp_variance(x, gates, **network) > 0
     if not alive.any():
         raise RankError(f"all {len(x)} training inputs are dead: zero, or without an active gate")
-    regression = regress(
-        gp_kernel(x[alive], gates[alive], **network),
-        y[alive],
-        temperature=temperature,
-        rank_tolerance=checks.number("rank_tolerance", rank_tolerance, 0, 1),
-    )
+    kernel = gp_kernel(x[alive], gates[alive], **network)
+    regression = regress(kernel, y[alive], temperature=temperature, rank_tolerance=rank_tolerance)
     fitted = np.zeros_like(y)
     fitted[alive] = regression.fitted
     return GPSolution(

@@ -8,6 +8,7 @@ problems are reported together in one `ConfigError`.
 import itertools
 import math
 import re
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import NoneType
@@ -266,12 +267,16 @@ class _ExperimentBuilder:
         """The values with each swept parameter at the first of its values, in the place where it acts."""
         found = violations(ExperimentValues, self.values | {"sweep": self.sweep}, self.where)
         # The network is checked below, with swept parameters in their place.
-        found = self._marked(p for p in found if not p.key.startswith(f"{self.where}.network."))
-        self.problems += found
+        found = [p for p in found if not p.key.startswith(f"{self.where}.network.")]
+        for name, settings in self.values.get("methods", {}).items():
+            if not isinstance(settings, dict):
+                found.append(Problem(f"{self.where}.methods.{name}", settings, "keys and values"))
+        self.problems += self._marked(found)
         if found:
             return None
         first = {head: dict(value) if isinstance(value, dict) else value for head, value in self.values.items()}
-        first["methods"] = {name: dict(settings or {}) for name, settings in first["methods"].items()}
+        first.setdefault("observables", ExperimentValues.model_fields["observables"].default)
+        first["methods"] = {name: dict(settings) for name, settings in first["methods"].items()}
         for axis, points in self.sweep.items():
             head, name = axis.split(".")
             if name in first[head]:
@@ -289,7 +294,7 @@ class _ExperimentBuilder:
         for name, settings in first["methods"].items():
             found += _kind_problems("method", {"kind": name} | settings, f"{self.where}.methods.{name}", named=True)
         known = REGISTRIES["observable"].names()
-        for i, name in enumerate(first.get("observables", [])):
+        for i, name in enumerate(first["observables"]):
             if name not in known:
                 found.append(Problem(f"{self.where}.observables[{i}]", name, choices(name, known)))
         # The value of an axis is named below, by its place in the sweep.
@@ -326,7 +331,7 @@ class _ExperimentBuilder:
             return known[head, own]
 
         self.methods = {name: REGISTRIES["method"].get(name)(**settings) for name, settings in self.first["methods"].items()}
-        observables = [REGISTRIES["observable"].get(name)() for name in self.first.get("observables", ["predictor"])]
+        observables = [REGISTRIES["observable"].get(name)() for name in self.first["observables"]]
         found = []
         for point in itertools.product(*self.axes.values()):
             swept = dict(zip(self.axes, point, strict=True))
@@ -355,7 +360,7 @@ class _ExperimentBuilder:
             network=plain("network", network),
             sweep=self.axes,
             methods=self.methods,
-            observables=tuple(self.first.get("observables", ["predictor"])),
+            observables=tuple(self.first["observables"]),
             draws=self.first["draws"],
             seed=self.root.seed,
             batch=batch,
@@ -460,7 +465,11 @@ def _figure(name, layout, experiments):
         problems.append(f"{where}.mosaic has panels {sorted(letters)}; accepted: {accepted}")
     if len({len(row) for row in layout.mosaic}) > 1:
         problems.append(Problem(f"{where}.mosaic", layout.mosaic, "rows of one length"))
+    kinds = [spec.get("kind") for spec in layout.panels.values()]
+    unused = [kind for kind in layout.defaults if kind not in kinds]
+    problems += [Problem(f"{where}.defaults", kind, f"kinds of its panels{near(kind, kinds)}") for kind in unused]
     for letter, spec in layout.panels.items():
+        spec = _filled_panel(spec, layout.defaults)
         found = _kind_problems("panel", spec, f"{where}.panels.{letter}")
         problems += found
         if not found:
@@ -470,6 +479,17 @@ def _figure(name, layout, experiments):
     if problems:
         return None, problems
     return Figure(caption=layout.caption, size=layout.size, mosaic=layout.mosaic, panels=panels), []
+
+
+def _filled_panel(spec, defaults):
+    """A panel with the defaults of its kind under it, each series in full."""
+    filled = without_none(merge(merge({}, defaults.get(str(spec.get("kind")), {})), spec))
+    if isinstance(filled.get("series"), list):
+        names = ("experiment", "method")
+        filled["series"] = [
+            dict(zip(names, one.split("/", 1), strict=False)) if isinstance(one, str) else one for one in filled["series"]
+        ]
+    return filled
 
 
 def _shown_problems(place, shown, experiments):
@@ -529,3 +549,10 @@ def _not_finite(tree, path=()):
             problems.append(Problem(key("", [*path, name]), value, "a finite number"))
         problems += _not_finite(value, (*path, name))
     return problems
+
+
+if __name__ == "__main__":
+    try:
+        read_config(load([*default_files(Path(__file__).resolve().parents[3]), *sys.argv[1:]]))
+    except ConfigError as error:
+        sys.exit(str(error))

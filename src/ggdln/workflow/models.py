@@ -13,9 +13,9 @@ Axis = Annotated[str, StringConstraints(pattern=r"^(task|gates|network)\.[A-Za-z
 Values = Annotated[list[Any], Field(min_length=1)]
 
 
-def written(place):
+def written(place, value=Any):
     """Keys and values whose generated schema is the definition of this name, which `ggdln.workflow.schema` adds."""
-    return Annotated[dict[str, Any], WithJsonSchema({"type": "object", "definition": place})]
+    return Annotated[dict[str, value], WithJsonSchema({"type": "object", "definition": place})]
 
 
 class Model(BaseModel):
@@ -100,6 +100,7 @@ class Sections(Model):
 class WrittenFigure(Figure):
     """A figure: a mosaic of panels"""
 
+    defaults: written("defaults", dict) = Field({}, description="Values for panels of a kind that don't give their own")
     panels: dict[Letter, written("panel")] = Field(min_length=1, description="Panels by letter")
 
 

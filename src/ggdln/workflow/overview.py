@@ -21,6 +21,8 @@ def parameter_rows(values, section):
     """Rows of the parameters in one section of an experiment whose joined values are `values`."""
     rows = []
     for path, value in leaves(section):
+        if value == {} and path[0] != "methods":  # a variant that changes nothing here
+            continue
         name = f"{path[1]} (swept)" if path[0] == "sweep" and len(path) > 1 else ".".join(path)
         text = ", ".join(map(str, value)) if isinstance(value, list) else "on" if value == {} else str(value)
         rows.append({"key": name, "value": text, "meaning": description(values, path) if value is not None else ""})

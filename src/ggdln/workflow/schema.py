@@ -1,6 +1,6 @@
 """The JSON schema of the configuration, generated from the models and the kinds, for editors and for the curious.
 
-python -m ggdln.workflow.schema            writes workflow/schemas/config.schema.json
+`python -m ggdln.workflow.schema` writes workflow/schemas/config.schema.json.
 """
 
 import copy
@@ -8,8 +8,14 @@ import json
 import sys
 from pathlib import Path
 
+from ggdln.core.expand import PLACEHOLDER
 from ggdln.core.kinds import REGISTRIES
 from ggdln.workflow.models import ExperimentValues, Root
+
+FOR = "Values for names in braces: lists that are read side by side, or several mappings of such lists"
+PLACED = f"^{PLACEHOLDER.pattern}$"
+NAMED = {"$ref": "#/$defs/placeholder"}
+"""A value that a name under `for` stands for."""
 
 PATH = Path("workflow/schemas/config.schema.json")
 
@@ -23,7 +29,7 @@ def schema():
     for sort in ("task", "gates", "panel"):
         kinds = REGISTRIES[sort].own()
         for name in kinds:
-            definitions |= {f"{sort}_{name}": _of_kind(sort, name, partial=sort != "panel", definitions=definitions)}
+            definitions |= {f"{sort}_{name}": _of_kind(sort, name, definitions)}
         definitions[sort] = {"anyOf": [{"$ref": f"#/$defs/{sort}_{name}"} for name in kinds]}
     definitions["panel"] = {
         "type": "object",
@@ -34,16 +40,24 @@ def schema():
             for name in REGISTRIES["panel"].own()
         ],
     }
+    references = {name: {"$ref": f"#/$defs/panel_{name}"} for name in REGISTRIES["panel"].own()}
+    definitions["defaults"] = {"type": "object", "additionalProperties": False, "properties": references}
+    definitions["Series"] = {"anyOf": [definitions["Series"], {"type": "string", "pattern": r"^\w+/\w+$"}]}
     methods = {}
     for name in REGISTRIES["method"].own():
-        method = _of_kind("method", name, partial=True, definitions=definitions)
+        method = _of_kind("method", name, definitions)
         del method["properties"]["kind"]
-        methods[name] = {"anyOf": [method, {"type": "null"}], "description": REGISTRIES["method"].get(name).__doc__}
+        methods[name] = {"anyOf": [method, {"type": "null"}, NAMED], "description": REGISTRIES["method"].get(name).__doc__}
     definitions["methods"] = {"type": "object", "additionalProperties": False, "properties": methods}
-    definitions["values"] = _partial(values) | {"additionalProperties": False}
+    definitions["values"] = _partial(values) | {"additionalProperties": False, "patternProperties": {PLACED: {}}}
+    sweep = definitions["values"]["properties"]["sweep"]["anyOf"][0]
+    sweep["patternProperties"] = {axis: {"anyOf": [points, NAMED]} for axis, points in sweep["patternProperties"].items()}
+    sweep["additionalProperties"] = False
     names = REGISTRIES["observable"].own()
     definitions["values"]["properties"]["observables"]["anyOf"][0]["items"] = {"enum": names}
     definitions["Network"] = _partial(definitions["Network"])
+    definitions["placeholder"] = {"type": "string", "pattern": PLACED, "description": "A name under `for`, in braces"}
+    definitions["Sections"]["properties"] |= {"for": {"type": ["object", "array"], "description": FOR}}
     document = {"$schema": "https://json-schema.org/draft/2020-12/schema"} | root | {"$defs": dict(sorted(definitions.items()))}
     # A file may hold a part of the configuration only.
     document.pop("required", None)
@@ -70,22 +84,22 @@ def _schema(model):
     return copy.deepcopy(model.model_json_schema(ref_template="#/$defs/{model}"))
 
 
-def _of_kind(sort, name, *, partial, definitions):
+def _of_kind(sort, name, definitions):
     found = _schema(REGISTRIES[sort].get(name))
     definitions |= found.pop("$defs", {})
-    found = _partial(found) if partial else found
+    found = _partial(found)
     kind = {"const": name, "description": f"Kind of {sort}"}
     found["properties"] = {"kind": kind} | found["properties"]
     return found
 
 
 def _partial(node):
-    """The schema of an object of which any key may be missing, or set to nothing to take it away."""
-    node = copy.deepcopy(node)
+    """The schema of an object of which any key may be missing, a placeholder, or set to nothing to take it away."""
+    node = copy.deepcopy(node) | {"additionalProperties": {"type": "null"}}
     node.pop("required", None)
     for name, child in node["properties"].items():
         told = {key: child.pop(key) for key in ("description", "default", "title") if key in child}
-        node["properties"][name] = {"anyOf": [child, {"type": "null"}]} | told
+        node["properties"][name] = {"anyOf": [child, {"type": "null"}, NAMED]} | told
     return node
 
 

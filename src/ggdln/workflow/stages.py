@@ -58,11 +58,7 @@ class Stage:
 
     def match(self, path):
         """The wildcards of a path that this stage makes, None if it makes no such file."""
-        for pattern in self.output.values():
-            found = _regex(pattern).fullmatch(path)
-            if found:
-                return found.groupdict()
-        return None
+        return next((found for pattern in self.output.values() if (found := matched(pattern, path)) is not None), None)
 
 
 @dataclass(frozen=True)
@@ -136,7 +132,7 @@ class Stages:
 
     def files(self, folder, draws):
         """The files of a folder that hold the draws in a range."""
-        return [f"{folder}/draws_{first}-{last}.nc" for first, last in self._meeting(folder, draws)]
+        return [f"{folder}/draws_{first}-{last}.nc" for first, last in self._overlapping(folder, draws)]
 
     @cache  # noqa: B019 - there is one of these in a process
     def blocks(self, folder):
@@ -150,15 +146,15 @@ class Stages:
         single, piece = self._single[name], self.pieces[name]
         folder, total = f"results/runs/{piece.method}/{single}", piece.settings[REGISTRIES["method"].get(piece.method).split]
         found = []
-        for first, last in self._meeting(folder, draws):
+        for first, last in self._overlapping(folder, draws):
             stem = f"draws_{first}-{last}_runs"
             names = [re.fullmatch(rf"{stem}_(\d+)-(\d+)", path.stem) for path in Path(folder).glob(f"{stem}_*.nc")]
             existing = {(int(n[1]), int(n[2])) for n in names if n}
             found += [f"{folder}/{stem}_{a}-{b}.nc" for a, b in cover(total, self._blocks[folder][2], existing)]
         return found
 
-    def _meeting(self, folder, draws):
-        """The blocks of a folder that have some of the draws."""
+    def _overlapping(self, folder, draws):
+        """The blocks of a folder that hold draws in a range."""
         return [block for block in self.blocks(folder) if block[0] < draws.stop and block[1] > draws.start]
 
     def sample_files(self, name, draws):
@@ -424,8 +420,8 @@ class Stages:
 
     def _measuring(self, curves):
         kinds = [("method", method) for _, method in curves]
-        names = [name for experiment, _ in curves for name in self.config.experiments[experiment].observables]
-        return kinds + [("observable", name) for name in names]
+        observed = [name for experiment, _ in curves for name in self.config.experiments[experiment].observables]
+        return kinds + [("observable", name) for name in observed]
 
     def _drawing(self, figure):
         """Panels ask the task for its sizes, which tell its capacity."""
@@ -486,6 +482,12 @@ def cover(wanted, block, existing=()):
 def span(text):
     """The range that a wildcard such as 0-5 stands for."""
     return range(*map(int, text.split("-")))
+
+
+def matched(pattern, path):
+    """The wildcards of a path that fits a pattern, None if it doesn't."""
+    found = _regex(pattern).fullmatch(path)
+    return found and found.groupdict()
 
 
 @cache

@@ -1,7 +1,5 @@
 """A quantity that equals another, up to a tolerance and its error."""
 
-from typing import ClassVar
-
 import numpy as np
 from pydantic import Field
 
@@ -11,7 +9,7 @@ from ggdln.study.conditions import Comparison, Condition
 class Agrees(Condition):
     """|value - other| <= absolute + relative |other| + 2 standard errors, at nearly every point."""
 
-    meaning: ClassVar[str] = "relative difference, mean over the points"
+    meaning = "relative difference, mean over the points"
 
     other: Comparison = Field(description="What the quantity is compared with")
     relative: float | None = Field(None, ge=0, description="Relative tolerance")

@@ -1,11 +1,7 @@
 """A quantity below another."""
 
-from typing import ClassVar
-
-from ggdln.study.conditions._side import Side
+from ggdln.study.conditions.above import Above
 
 
-class Below(Side):
-    """Below the other quantity at nearly every point."""
-
-    sign: ClassVar[int] = -1
+class Below(Above):
+    sign = -1

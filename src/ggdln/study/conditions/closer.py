@@ -1,7 +1,5 @@
 """Which of two quantities is nearer to a third."""
 
-from typing import ClassVar
-
 import numpy as np
 from pydantic import Field
 
@@ -11,7 +9,7 @@ from ggdln.study.conditions import Comparison, Condition
 class Closer(Condition):
     """Nearer to the reference than the other quantity is, on average over the points."""
 
-    meaning: ClassVar[str] = "mean relative distance from the reference, minus that of the other"
+    meaning = "mean relative distance from the reference, minus that of the other"
 
     other: Comparison = Field(description="What is farther from the reference")
     reference: Comparison = Field(description="What both are compared with")

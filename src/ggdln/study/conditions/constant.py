@@ -1,7 +1,5 @@
 """A quantity that doesn't depend on the axis of the sweep."""
 
-from typing import ClassVar
-
 import numpy as np
 from pydantic import Field
 
@@ -11,8 +9,8 @@ from ggdln.study.conditions import Condition
 class Constant(Condition):
     """The same at every point, up to a relative tolerance."""
 
-    points: ClassVar[int] = 2
-    meaning: ClassVar[str] = "relative spread along the sweep"
+    points = 2
+    meaning = "relative spread along the sweep"
 
     relative: float = Field(ge=0, description="Relative tolerance")
 

@@ -1,7 +1,5 @@
 """A rank that counts the independent effective inputs."""
 
-from typing import ClassVar
-
 import numpy as np
 from pydantic import Field
 
@@ -11,8 +9,8 @@ from ggdln.study.conditions._capacity import AtCapacity
 class Counts(AtCapacity):
     """Equal to the capacity, or to the number of examples that open a gate where that is smaller."""
 
-    meaning: ClassVar[str] = "largest relative difference"
-    also: ClassVar[tuple] = ("dead",)
+    meaning = "largest relative difference"
+    also = ("dead",)
 
     relative: float = Field(0.0, ge=0, description="Relative tolerance")
 

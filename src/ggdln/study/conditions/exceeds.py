@@ -1,7 +1,5 @@
 """A quantity above a bound."""
 
-from typing import ClassVar
-
 from pydantic import Field
 
 from ggdln.study.conditions import Condition
@@ -10,7 +8,7 @@ from ggdln.study.conditions import Condition
 class Exceeds(Condition):
     """Above the bound at every point."""
 
-    meaning: ClassVar[str] = "mean above the bound"
+    meaning = "mean above the bound"
 
     bound: float = Field(ge=-1e9, description="Bound that is exceeded")
 

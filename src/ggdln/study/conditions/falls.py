@@ -1,11 +1,7 @@
 """A quantity that falls along the sweep."""
 
-from typing import ClassVar
-
-from ggdln.study.conditions._trend import Trend
+from ggdln.study.conditions.rises import Rises
 
 
-class Falls(Trend):
-    """Rank correlation with x at most -`strength`."""
-
-    sign: ClassVar[int] = -1
+class Falls(Rises):
+    sign = -1

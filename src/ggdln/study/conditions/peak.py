@@ -1,7 +1,5 @@
 """A quantity that diverges at capacity."""
 
-from typing import ClassVar
-
 import numpy as np
 from pydantic import Field
 
@@ -11,8 +9,8 @@ from ggdln.study.conditions._capacity import AtCapacity
 class Peak(AtCapacity):
     """At capacity, or one point of the sweep beside it, much larger than the least value on either side."""
 
-    points: ClassVar[int] = 3
-    meaning: ClassVar[str] = "decimal logarithm of the height over the higher foot of the peak"
+    points = 3
+    meaning = "decimal logarithm of the height over the higher foot of the peak"
 
     factor: float = Field(3.0, gt=1, description="Least height of a peak over its feet")
 

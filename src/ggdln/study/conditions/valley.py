@@ -1,19 +1,17 @@
 """A quantity with a minimum inside the sweep."""
 
-from typing import ClassVar
-
 import numpy as np
 from pydantic import Field
 
 from ggdln.study.conditions import Condition
-from ggdln.study.conditions._trend import rank_correlation
+from ggdln.study.conditions.rises import rank_correlation
 
 
 class Valley(Condition):
     """Falls to a minimum inside the sweep, and rises from there."""
 
-    points: ClassVar[int] = 3
-    meaning: ClassVar[str] = "depth of the minimum below the lower end, relative to the minimum"
+    points = 3
+    meaning = "depth of the minimum below the lower end, relative to the minimum"
 
     margin: float = Field(0.01, ge=0, description="Least depth of a valley, relative to its minimum")
     strength: float = Field(0.5, gt=0, le=1, description="Least size of Kendall's rank correlation on either side")

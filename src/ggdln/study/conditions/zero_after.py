@@ -1,16 +1,14 @@
 """A quantity that is zero from capacity on, such as the training error."""
 
-from typing import ClassVar
-
 import numpy as np
 
-from ggdln.study.conditions._onset import Onset
+from ggdln.study.conditions._capacity import Onset
 
 
 class ZeroAfter(Onset):
     """Zero from capacity on and not before."""
 
-    where: ClassVar[str] = "from capacity on and not before"
+    where = "from capacity on and not before"
 
     def expected(self, x, critical):
         return x > critical

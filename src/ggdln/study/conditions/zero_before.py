@@ -1,16 +1,14 @@
 """A quantity that is zero up to capacity, such as the variance."""
 
-from typing import ClassVar
-
 import numpy as np
 
-from ggdln.study.conditions._onset import Onset
+from ggdln.study.conditions._capacity import Onset
 
 
 class ZeroBefore(Onset):
     """Zero up to capacity and not beyond."""
 
-    where: ClassVar[str] = "up to capacity and not beyond"
+    where = "up to capacity and not beyond"
 
     def expected(self, x, critical):
         return x < critical

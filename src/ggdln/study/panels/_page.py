@@ -15,7 +15,7 @@ from ggdln.study.panels._text import formula, symbol
 DASHES = {"-": "solid", "--": "dash", ":": "dot"}
 SYMBOLS = {"o": "circle", "s": "square-open", ".": "circle"}
 LAYOUT = {"template": None, "showlegend": False, "margin": {"l": 56, "r": 12, "t": 10, "b": 46}, "hovermode": "closest"}
-FOOT = {"yaxis": "y2", "hoverinfo": "name"}
+AT_A_HEIGHT = {"yaxis": "y2", "hoverinfo": "name"}
 """For what stands at a height of the panel and not at a value: the second axis runs from 0 to 1."""
 
 
@@ -95,7 +95,7 @@ class Page:
         if not line.is_level and bool(line.lost.any()):
             where = line.centre[line.x].values[line.lost.values]
             look = {"colour": style.RED, "dash": None, "symbol": "x-thin-open"}
-            self.add(where, np.zeros(len(where)), "no run usable", look, cliponaxis=False, **FOOT)
+            self.add(where, np.zeros(len(where)), "no run usable", look, cliponaxis=False, **AT_A_HEIGHT)
 
     def add(self, x, y, key, look, name=None, line_width=2, size=7, **more):
         """A trace that the legend entry `key` switches; look: colour, dash and symbol, None for no line or no markers."""
@@ -118,7 +118,7 @@ class Page:
         for mark in marks:
             look = {"colour": to_hex(style.colour(mark.color)), "dash": DASHES[mark.linestyle], "symbol": None}
             name = f"{mark.key}: {mark.x} = {mark.at:.3g}"
-            self.add([mark.at, mark.at], [0, 1], mark.key, look, name=name, line_width=1, **FOOT)
+            self.add([mark.at, mark.at], [0, 1], mark.key, look, name=name, line_width=1, **AT_A_HEIGHT)
 
     def picture(self, picture):
         """A `Picture`, with a bar of colours."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ggdln.core.errors import InputError
-from ggdln.networks.ensemble import ensemble_statistics
+from ggdln.theory.ensemble import ensemble_statistics
 from ggdln.theory.statistics import predictor_statistics
 
 

@@ -11,7 +11,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -30,9 +29,10 @@ TARGETS = ("--", "results/curves/trained/gd.nc", "results/curves/sampled/posteri
 
 def fresh(folder):
     """The small experiments, with chains that run for some seconds and save their state all the time."""
-    chains = {"posterior": {"samples": 3000}}
-    faults = {"machine": {"checkpoint_seconds": 0.1}, "experiments": {"sampled": {"reduced": {"methods": chains}}}}
-    return small_project(folder, **faults)
+    chains = {"reduced": {"methods": {"posterior": {"samples": 3000}}}}
+    one_point = {"reduced": {"sweep": {"gates.M": [4]}}}
+    experiments = {"sampled": chains, "gated": one_point}
+    return small_project(folder, machine={"checkpoint_seconds": 0.1}, experiments=experiments)
 
 
 def start(folder):
@@ -194,28 +194,34 @@ def test_a_module_edited_while_a_job_runs_discards_its_result(calm, tmp_path, fa
         assert process.wait(timeout=300) != 0
     finally:
         end(process)
-    assert (tmp_path / "run.log").read_text().count("RuntimeError: the code of this job was edited") == 1
+    log = (tmp_path / "run.log").read_text()
+    assert "RuntimeError: the code of this job was edited" in log
+    assert re.findall(r"Error in rule (\w+):", log) == ["run_posterior"]
     finish(tmp_path)
     assert "going on from checkpoint" not in "".join(path.read_text() for path in (tmp_path / "logs").rglob("*.log"))
     assert sums(tmp_path) == calm
     faults("a module edited while a job runs")
 
 
-def from_an_older_version(data):
+def from_an_older_version(path):
     """The file as an older version of the code would have marked it."""
-    with tempfile.NamedTemporaryFile(suffix=".nc") as file:
-        Path(file.name).write_bytes(data)
-        with netCDF4.Dataset(file.name, "a") as dataset:
-            dataset.format = "ggdln 0"
-        return Path(file.name).read_bytes()
+    with netCDF4.Dataset(path, "a") as dataset:
+        dataset.format = "ggdln 0"
+
+
+def with_a_flipped_bit(path):
+    """One bit of the stored numbers is another."""
+    numbers, data = store.read(path).weights.values.tobytes(), path.read_bytes()
+    place = data.index(numbers) + len(numbers) // 2
+    path.write_bytes(data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :])
 
 
 DAMAGE = {
     "older": from_an_older_version,
-    "truncated": lambda data: data[: len(data) // 2],
-    "bit-flipped": lambda data: data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 4]) + data[len(data) // 2 + 1 :],
-    "empty": lambda data: b"",
-    "HTML": lambda data: b"<!DOCTYPE html><html><body>404</body></html>",
+    "bit-flipped": with_a_flipped_bit,
+    "truncated": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "empty": lambda path: path.write_bytes(b""),
+    "HTML": lambda path: path.write_bytes(b"<!DOCTYPE html><html><body>404</body></html>"),
 }
 
 
@@ -228,7 +234,7 @@ def test_damaged_files_are_named_and_replaced(tmp_path, faults):
     before = sums(tmp_path)
     victims = dict(zip(DAMAGE, (tmp_path / "results/gates").rglob("*.nc"), strict=True))
     for damage, victim in victims.items():
-        victim.write_bytes(DAMAGE[damage](victim.read_bytes()))
+        DAMAGE[damage](victim)
     broken = snakemake(tmp_path, "--forcerun", "run_gp", *target)
     assert broken.returncode != 0
     message = broken.stdout + broken.stderr

@@ -58,13 +58,13 @@ plan: setup
 test: setup
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 2 --dist loadgroup -m "not slow"
+	OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 2 --dist loadfile -m "not slow"
 
 test-all: setup
-	OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 2 --dist loadgroup -m slow
+	OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 2 --dist loadfile -m slow
 
 test-faults: setup
-	FAULT_ROUNDS=50 FAULT_TABLE=faults.md FUZZ_EXAMPLES=1000 OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 2 --dist loadgroup tests/test_faults.py tests/test_fuzz.py tests/test_store.py
+	FAULT_ROUNDS=50 FAULT_TABLE=faults.md FUZZ_EXAMPLES=1000 OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 2 --dist loadfile tests/test_faults.py tests/test_fuzz.py tests/test_store.py
 
 docs: setup
 	$(VENV)/bin/python docs/generate.py

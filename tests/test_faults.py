@@ -21,7 +21,7 @@ from helpers import append, small_project, snakemake
 
 from ggdln.experiments import store
 
-pytestmark = [pytest.mark.xdist_group("faults"), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 ROUNDS = int(os.environ.get("FAULT_ROUNDS", "3"))
 TARGETS = ("--", "results/curves/trained/gd.nc", "results/curves/sampled/posterior.nc", "figures/gated.pdf")

@@ -236,7 +236,6 @@ def test_no_group_waits_for_a_later_one(root):
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("slurm")
 class TestOnSlurm:
     @pytest.fixture(scope="class")
     def undisturbed(self, cluster, tmp_path_factory):

@@ -18,8 +18,6 @@ from helpers import QUICK, ROOT, copy_project, planned, rewrite, small_project, 
 
 from ggdln.experiments import store
 
-pytestmark = pytest.mark.xdist_group("workflow")
-
 EVERYTHING = ("--", "all", "report")
 RULES = {
     *("prepare_task", "fit_gates", "run_gp", "run_theory", "run_gd", "run_relu", "run_langevin", "run_posterior"),

@@ -66,3 +66,36 @@ def test_a_failed_run_is_refused_until_left_out_by_name():
     assert ensemble_statistics(f, np.ones(4), use=use) == ensemble_statistics(f[use], np.ones(4)) | {"left_out": 1}
     with pytest.raises(InputError, match="at least 2"):
         ensemble_statistics(f[:1], np.ones(4))
+
+
+@pytest.mark.parametrize("shape", [(5, 40, 3), (4, 6, 40, 3)])
+def test_outputs_are_averaged_like_test_inputs(shape):
+    """Of runs or chains with three outputs every statistic is the mean of those of the outputs."""
+    rng = np.random.default_rng(3)
+    y = np.sign(rng.standard_normal((40, 3)))
+    f = 0.5 * y + rng.standard_normal(shape)
+    together, apart = ensemble_statistics(f, y), [ensemble_statistics(f[..., c], y[:, c]) for c in range(3)]
+    for name in ("bias", "variance", "generalization_error", "error_rate", "sign_error_rate"):
+        assert together[name] == pytest.approx(np.mean([one[name] for one in apart]), rel=1e-10)
+    assert ensemble_statistics(f[..., :1], y[:, :1]) == apart[0]
+
+
+@pytest.mark.parametrize(
+    ("predictions", "y", "message"),
+    [
+        (np.ones((2, 3, 4)), np.ones((4, 2)), r"y_test: labels \(4, 2\) for predictions \(3, 4\) of \(test, output\)"),
+        (np.ones((2, 3)), np.ones(4), r"y_test: labels \(4,\) for predictions \(3,\) of \(test\)"),
+        (
+            np.ones(4),
+            np.ones(4),
+            r"predictions: expected \(run, test\) or \(chain, draw, test\) for y_test \(4,\), got shape \(4,\)",
+        ),
+        (np.ones((2, 4)), np.ones((4, 1)), r"predictions: expected \(run, test, output\) or \(chain, draw, test, output\)"),
+        (np.ones((2, 2, 4, 1)), np.ones(4), r"predictions: .*got shape \(2, 2, 4, 1\)"),
+        (np.ones((2, 4)), np.ones((4, 1, 1)), "y_test: expected 1 or 2 dimension"),
+    ],
+)
+def test_shapes_that_do_not_fit_are_named(predictions, y, message):
+    """Predictions must end in the dimensions of the labels."""
+    with pytest.raises(InputError, match=message):
+        ensemble_statistics(predictions, y)

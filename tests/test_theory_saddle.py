@@ -8,10 +8,13 @@ import torch
 from scipy.optimize import brentq
 
 from ggdln.core.errors import ConvergenceError, InputError, RankError
+from ggdln.theory import starts
 from ggdln.theory.kernels import gp_kernel, gp_variance
-from ggdln.theory.saddle import Geometry, Problem, Recycler, Whitened
-from ggdln.theory.solution import Solver, Training, solve, solve_sweep
+from ggdln.theory.newton import Recycler
+from ggdln.theory.saddle import Problem, Whitened
+from ggdln.theory.solution import Solver, solve, solve_sweep
 from ggdln.theory.symmetric import Coordinates, GatePowers
+from ggdln.theory.training import Training
 
 
 def task(count=40, dimension=15, gates=3, seed=0, *, binary=False, test=12):
@@ -162,13 +165,13 @@ def test_infinite_width_is_the_gp(depth, binary):
 def test_gradient_is_the_derivative(basis):
     """dH along V_l -> B_l exp(eps X_l) B_l^T is sum_l tr(S_l X_l) / 2, by central differences."""
     x, g, y, _, _ = task(gates=4, binary=True)
-    training = Training(x, g, y, depth=4, solver=Solver(basis=basis))
+    training = Training.of(x, g, y, depth=4, basis=basis, form="kernel")
     rng = np.random.default_rng(3)
 
     def direction(size):
         return [(a + a.T) * size for a in (rng.standard_normal((r, r)) for r in training.powers.sizes)]
 
-    problem = Problem(training.geometry, training.y / training.lengths, np.full(len(x), 0.1), 7.0)
+    problem = Problem(training.likelihood(1.0, 0.1), [7.0, 3.0, 5.0, 20.0])
     state = problem.evaluate([Whitened.multiple(1.3, r) for r in training.powers.sizes], direction(0.05))
     step = direction(1.0)
     eps = 1e-5
@@ -201,7 +204,7 @@ def test_residual_certifies():
     assert fine.residual < rough.residual
     assert fine.converged
     assert fine.hamiltonian < rough.hamiltonian
-    problem = Problem(fine.training.geometry, fine._labels, fine._noise, 20.0)
+    problem = Problem(fine.training.likelihood(1.0, 0.05), [20.0, 20.0])
     best = problem.evaluate(fine.layers).value
     rng = np.random.default_rng(0)
     for _ in range(5):
@@ -361,7 +364,7 @@ def test_sweep_and_warm_start_find_the_same_minima():
         assert a.hamiltonian == pytest.approx(b.hamiltonian, rel=1e-10)
         np.testing.assert_allclose(a.predict(xt, gt), b.predict(xt, gt), rtol=1e-4, atol=1e-5)
     assert sum(s.evaluations for s in sweep) < sum(s.evaluations for s in single)
-    warm = solve(x, g, y, 5.5, 2, 0.3, start=single[1])
+    warm = solve(x, g, y, 5.5, 2, 0.3, solver=Solver(start=single[1]))
     assert warm.hamiltonian == pytest.approx(solve(x, g, y, 5.5, 2, 0.3).hamiltonian, rel=1e-10)
     sigmas = solve_sweep(x, g, y, sigmas=[0.3, 0.6], width=20.0, depth=2)
     assert sigmas[0].hamiltonian == pytest.approx(single[3].hamiltonian, rel=1e-10)
@@ -413,25 +416,25 @@ def test_recycled_directions_precondition_as_bfgs():
 def test_parallel_networks_are_the_better_start():
     """At depth 8 and large labels H starts far lower than from a multiple of the prior, and ends at the same minimum."""
     x, g, y, _, _ = task(gates=4, binary=True)
-    training = Training(x, 1.0 * g, 3 * y, depth=8, solver=Solver(basis="auto"))
-    problem = Problem(training.geometry, 3 * training.y / training.lengths, np.zeros(len(y)), 100.0)
-    prior = training.prior()
-    factor = training.best_factor(problem, prior, *training.scaling_forces(problem, prior))
-    scaled = problem.evaluate([layer.times(factor) for layer in prior])
-    parallel = problem.evaluate(training.starting_point(problem, []))
+    training = Training.of(x, g, 3 * y, depth=8)
+    problem = Problem(training.likelihood(1.0, 0.0), [100.0] * 8)
+    layers = starts.prior(problem)
+    factor = starts.best_factor(problem, layers, *starts.prior_forces(training, problem, layers))
+    scaled = problem.evaluate([layer.times(factor) for layer in layers])
+    parallel = problem.evaluate(starts.starting_point(training, problem, [], 0.0))
     solution = solve(x, g, 3 * y, 100.0, 8, solver=Solver(check_starts=2))
-    lowest = solution.hamiltonian - float(np.log(training.lengths).sum())
+    lowest = solution.hamiltonian - problem.likelihood.shift
     assert factor > 1
     assert parallel.value - lowest < 0.5 * (scaled.value - lowest)
-    np.testing.assert_allclose(solution.starts, solution.hamiltonian, rtol=1e-9)
+    np.testing.assert_allclose(list(solution.starts.values()), solution.hamiltonian, rtol=1e-9)
 
 
 def test_random_starts_agree():
     """H is not convex, yet here all starting points lead to one minimum; the starts are really different."""
     x, g, y, _, _ = task(gates=3, binary=True)
     solution = solve(x, g, y, 20.0, 3, solver=Solver(check_starts=4))
-    assert solution.starts.shape == (5,)
-    np.testing.assert_allclose(solution.starts, solution.hamiltonian, rtol=1e-9)
+    assert list(solution.starts) == ["prior", "random 1", "random 2", "random 3", "random 4"]
+    np.testing.assert_allclose(list(solution.starts.values()), solution.hamiltonian, rtol=1e-9)
     assert solution.evaluations > solve(x, g, y, 20.0, 3).evaluations
 
 
@@ -478,8 +481,8 @@ def test_each_refusal_has_its_error():
         (lambda: solve(x, g, y, 5.0, solver=Solver(basis="other")), "basis"),
         (lambda: solve(x, g, y, 5.0, solver=Solver(basis="subset")), "subset"),
         (lambda: solve(x, 0 * g, y, 5.0), "gates"),
-        (lambda: solve(x, g, y, 5.0, 2, start=solve(x, g, y, 5.0)), "start"),
-        (lambda: solve(x, g, y, 5.0, start=3), "start"),
+        (lambda: solve(x, g, y, 5.0, 2, solver=Solver(start=solve(x, g, y, 5.0))), "start"),
+        (lambda: solve(x, g, y, 5.0, solver=Solver(start=3)), "start"),
         (lambda: solve_sweep(x, g, y), "widths"),
         (lambda: solve_sweep(x, g, y, widths=[]), "widths"),
         (lambda: solve(x, g, y, 5.0).predict(xt, gt[:, :2]), "gates"),
@@ -499,7 +502,7 @@ def test_geometry_groups_samples_with_equal_gates():
     for binary in (True, False):
         x, g, y, _, _ = task(count=50, gates=3, binary=binary)
         for basis in ("monomial", "span"):
-            geometry: Geometry = Training(x, g, y, depth=2, solver=Solver(basis=basis)).geometry
+            geometry = Training.of(x, g, y, depth=2, basis=basis).form(0.0)
             v = rng.standard_normal((geometry.powers.sizes[-1],) * 2)
             w = np.asfortranarray(rng.standard_normal((50, 50)))
             left = np.vdot(geometry.expand(np.asfortranarray(v + v.T)), w)

@@ -8,14 +8,18 @@ import numpy as np
 from ggdln.core.errors import InputError
 
 
-def array(name, value, ndim):
-    """`value` as a finite float64 array with `ndim` dimensions."""
+def array(name, value, *ndim):
+    """`value` as a finite float64 array with `ndim` dimensions, or one of several numbers of them."""
     try:
-        result = np.asarray(value, dtype=np.float64)
+        given = np.asarray(value)
+        if given.dtype.kind in "SUmM":
+            raise TypeError(f"entries such as {given.ravel()[0]!r}")
+        # In one order, so that results don't depend on that of what was given, not even in the last bit.
+        result = np.asarray(given, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise InputError(f"{name}: expected numbers, got {type(value).__name__} ({error})") from error
-    if result.ndim != ndim:
-        raise InputError(f"{name}: expected {ndim} dimension(s), got shape {result.shape}")
+    if result.ndim not in ndim:
+        raise InputError(f"{name}: expected {' or '.join(map(str, ndim))} dimension(s), got shape {result.shape}")
     if not np.isfinite(result).all():
         raise InputError(f"{name}: {np.count_nonzero(~np.isfinite(result))} entries are NaN or infinite")
     return result
@@ -35,16 +39,24 @@ def inputs(x, gates, prefix=""):
 def training_set(x, gates, y):
     """Inputs, gates and labels y (P,) of the training set."""
     x, gates = inputs(x, gates)
-    y = array("y", y, 1)
-    if len(y) != len(x):
-        raise InputError(f"y: {len(y)} labels for {len(x)} rows of x")
-    return x, gates, y
+    return x, gates, labels("y", y, len(x), 1)
+
+
+def labels(name, y, count, *ndim):
+    """Labels of `count` inputs: (count,) for one output, (count, C) for several; ndim restricts to one of the two."""
+    y = array(name, y, *(ndim or (1, 2)))
+    if len(y) != count:
+        raise InputError(f"{name}: {len(y)} labels for {count} rows of x")
+    if 0 in y.shape:
+        raise InputError(f"{name}: shape {y.shape} is empty")
+    return y
 
 
 def number(name, value, low=-math.inf, high=math.inf, *, exclusive=False, infinite=False):
     """A real number in [low, high], or in (low, high) if `exclusive`; infinity only if `infinite`."""
     try:
-        result = float(value)
+        # Text may read like a number, but whoever passes it has made a mistake somewhere.
+        result = math.nan if isinstance(value, str | bytes | bool) else float(value)
     except (TypeError, ValueError):
         result = math.nan
     inside = low < result < high if exclusive else low <= result <= high
@@ -63,3 +75,16 @@ def integer(name, value, low):
     if isinstance(value, bool) or result is None or result < low:
         raise InputError(f"{name}: expected a whole number >= {low}, got {value!r}")
     return result
+
+
+def one_or_each(name, value, check, accepted, count, layers):
+    """A value that passes `check`, or a tuple with one for each of `count` layers; `accepted` and `layers` word the error."""
+    if not (isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim)):
+        return check(name, value)
+    try:
+        values = tuple(check(name, item) for item in value)
+    except InputError:
+        values = ()
+    if len(values) != count:
+        raise InputError(f"{name}: expected {accepted} or one for each of the {count} {layers}, got {value!r}")
+    return values

@@ -29,11 +29,23 @@ def modules_of(programs, folders):
     return sorted(found)
 
 
-def fingerprint(files, *, words=False):
-    """A short hash of what the files compute; with `words`, also of what they say."""
+def of_job(programs, folders, *, own=(), words=False):
+    """The fingerprint of the programs of a job, and of files of the user's `own`, with all modules that they import.
+
+    Of the user's files and the modules beside them every function counts, whatever its name.
+    """
+    beside = [Path(file).parent for file in own]
+    whole = set(modules_of(own, beside))
+    files = modules_of([*programs, *own], [*folders, *beside])
+    return fingerprint(files, words=words, whole=whole)
+
+
+def fingerprint(files, *, words=False, whole=()):
+    """A short hash of what the files compute; with `words`, also of what they say; of those in `whole` nothing is left out."""
     total = hashlib.sha256()
     for file in files:
-        total.update(f"{Path(file).name} {_digest(str(file), words)}\n".encode())
+        without = () if file in whole else PREDICTING if words else PREDICTING | TELLING
+        total.update(f"{Path(file).name} {_digest(str(file), frozenset(without))}\n".encode())
     return total.hexdigest()[:16]
 
 
@@ -49,9 +61,9 @@ def _tree(path):
 
 
 @cache
-def _digest(path, words):
+def _digest(path, without):
     tree = ast.parse(Path(path).read_text(), path)  # a tree of its own, since it is changed
-    tree = _Without(PREDICTING if words else PREDICTING | TELLING).visit(tree)
+    tree = _Without(without).visit(tree)
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
 
 

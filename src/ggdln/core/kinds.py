@@ -13,15 +13,17 @@ import pkgutil
 import re
 import sys
 import traceback
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from ggdln.core.errors import ConfigError, InputError
-from ggdln.core.problems import choices, violations
+from ggdln.core.problems import choices, short, violations
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Variable:
     equation: str = ""
     label: str = ""
     axes: tuple = ()  # names of rows and columns, for a matrix
+    single: bool = True  # one number at each point of a sweep
 
 
 @dataclass(frozen=True)
@@ -67,17 +70,23 @@ class Kind(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
     sort: ClassVar[str] = ""
+    from_file: ClassVar[bool] = False
+    """Whether it reads a file of the user's, on whose content its numbers depend; it then has `settled`."""
     variables: ClassVar[dict[str, Variable]] = {}
     """Names, symbols and equations of what it makes or measures."""
 
     @classmethod
-    def name(cls):
+    def kind_name(cls):
         """The name under which configurations know it."""
         return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
 
     def spec(self):
         """Its name and parameters as plain values, from which `make` makes it again."""
-        return {"kind": self.name()} | self.model_dump(exclude_none=True)
+        return {"kind": self.kind_name()} | self.model_dump(exclude_none=True)
+
+    def programs(self):
+        """Python files of the user's that it runs, beside the one that it is written in."""
+        return []
 
 
 class Registry:
@@ -109,9 +118,13 @@ class Registry:
         return getattr(module, name.title().replace("_", ""))
 
     def make(self, spec):
-        """The kind that a mapping with "kind" and parameters stands for."""
-        values = dict(spec)
-        cls = self.get(values.pop("kind", None))
+        """The kind that a mapping with "kind" and parameters stands for. Numbers may be those of numpy."""
+        if not isinstance(spec, Mapping):
+            raise InputError(f"{self.sort} = {short(spec)}; accepted: a mapping with 'kind' and the parameters of that kind")
+        values = {name: value.item() if isinstance(value, np.generic) else value for name, value in spec.items()}
+        if "kind" not in values:
+            raise InputError(f"{self.sort}.kind is missing; accepted: {', '.join(self.names())}")
+        cls = self.get(values.pop("kind"))
         found = violations(cls, values, self.sort)
         if found:
             raise InputError("; ".join(map(str, found)))
@@ -157,7 +170,7 @@ def add_file(path):
         raise ConfigError(f"kinds: {path}, line {line}: {type(error).__name__}: {error}") from error
     classes = [cls for cls in vars(module).values() if inspect.isclass(cls) and issubclass(cls, Kind)]
     classes = [cls for cls in classes if cls.__module__ == name and cls.sort in REGISTRIES and not cls.__name__.startswith("_")]
-    found = {(cls.sort, cls.name()): cls for cls in classes}
+    found = {(cls.sort, cls.kind_name()): cls for cls in classes}
     if not found:
         raise ConfigError(f"kinds: {path} holds no kind; accepted: subclasses of ggdln.tasks.Task, ggdln.gates.Gates and so on")
     for sort, kind in found:

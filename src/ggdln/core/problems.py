@@ -39,8 +39,9 @@ class Problem(NamedTuple):
 
 def near(word, words):
     """A suggestion for a misspelt word, or nothing."""
-    close = difflib.get_close_matches(str(word), [str(w) for w in words], n=1, cutoff=0.6)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    spelt = {str(w).lower(): str(w) for w in words}
+    close = difflib.get_close_matches(str(word).lower(), spelt, n=1, cutoff=0.6)
+    return f"; did you mean {spelt[close[0]]!r}?" if close else ""
 
 
 def choices(word, words):
@@ -140,9 +141,12 @@ def _read_as_text(value, told):
 def _walk(model, path):
     """Names of the keys beside the last one of `path`, the schema of its value, and the path without pydantic's own marks."""
     root = schema(model)
-    node, fields, kept = root, [], []
+    node, fields, kept, chosen = root, [], [], False
     for part in path:
-        node = _object(node, root)
+        if not chosen and _is_one_of_several(node, root):  # the name of a type
+            chosen = True
+            continue
+        node, chosen = _object(node, root), False
         properties, patterns = node.get("properties", {}), node.get("patternProperties")
         if isinstance(part, int) and node.get("type") == "array":
             node, fields = node.get("prefixItems", {part: node.get("items", {})})[part], []
@@ -154,10 +158,15 @@ def _walk(model, path):
             node, fields = node["additionalProperties"], []
         elif part == path[-1] and properties:
             node, fields = {}, list(properties)
-        else:  # the name of a type among several
+        else:
             continue
         kept.append(part)
     return fields, node, kept
+
+
+def _is_one_of_several(node, root):
+    """Whether a value may have several types besides being nothing; pydantic then names the one that it tried."""
+    return sum(branch.get("type") != "null" for branch in _resolve(node, root).get("anyOf", [])) > 1
 
 
 def _object(node, root):

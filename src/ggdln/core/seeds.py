@@ -9,6 +9,8 @@ import json
 
 import numpy as np
 
+from ggdln.core import checks
+
 
 def rng(seed, *path):
     """The generator for `path` under root seed `seed`."""
@@ -19,3 +21,8 @@ def entropy(seed, *path):
     """A 128-bit integer that identifies the stream; use it to seed other libraries."""
     text = json.dumps([seed, *path])
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "little")
+
+
+def checked(seed, draw):
+    """A root seed and the number of a draw that streams can be named by."""
+    return checks.integer("seed", seed, 0), checks.integer("draw", draw, 0)

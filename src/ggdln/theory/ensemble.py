@@ -13,12 +13,14 @@ from ggdln.core.errors import InputError
 from ggdln.theory.statistics import sign_error
 
 
-def ensemble_statistics(predictions, y_test, *, use=None):
+def ensemble_statistics(predictions, y_test, *, use=None, variances=None):
     """Bias, variance, generalization error and error rate over test inputs, each with its error over runs or chains.
 
-    predictions: (run, test) of independent runs, or (chain, draw, test) of independent chains. y_test: (test,).
-    use: which runs or chains to keep, boolean (run,). A prediction that is not finite is refused, never skipped, so a
-    run that diverged must be left out by name.
+    predictions: (run, test) of independent runs, or (chain, draw, test) of independent chains. y_test: (test,). With several
+    outputs y_test is (test, output), predictions have that last dimension too, and every average over test inputs is one over
+    inputs and outputs. use: which runs or chains to keep, boolean (run,). A prediction that is not finite is refused, never
+    skipped, so a run that diverged must be left out by name. variances: those of the predictor, as predictions, where these are
+    its means given something that was drawn.
 
     Returns a dict of floats: bias = <(<f> - y)^2>, variance = <var f>, generalization_error (their sum), error_rate =
     <1/2 erfc(y <f> / sqrt(2 var f))> (corrected to first order in 1/R by the jackknife), sign_error_rate (the share of
@@ -26,28 +28,23 @@ def ensemble_statistics(predictions, y_test, *, use=None):
     `used` and `left_out`, numbers of runs or chains. The correction may turn a bias near zero negative, within its
     error.
     """
-    predictions = np.asarray(predictions)
-    if predictions.ndim == 2:
-        predictions = predictions[:, None]
-    if predictions.ndim != 3:
-        raise InputError(f"predictions: expected (run, test) or (chain, draw, test), got {predictions.ndim} dimension(s)")
+    labels = checks.array("y_test", y_test, 1, 2)
+    predictions, y_test = _by_draw(np.asarray(predictions), labels)
+    spread = np.zeros_like(predictions) if variances is None else _by_draw(np.asarray(variances), labels)[0]
     total = len(predictions)
     if use is not None:
         use = np.asarray(use)
         if use.shape != (total,) or use.dtype != bool:
             raise InputError(f"use: expected {total} booleans, got {use.dtype} of shape {use.shape}")
-        predictions = predictions[use]
+        predictions, spread = predictions[use], spread[use]
     predictions = checks.array("predictions", predictions, 3)
-    y_test = checks.array("y_test", y_test, 1)
-    if predictions.shape[2] != len(y_test):
-        raise InputError(f"y_test: {len(y_test)} labels for {predictions.shape[2]} test predictions")
     count = len(predictions)
     if count < 2:
         raise InputError(f"predictions: {count} run(s) or chain(s); at least 2 independent ones are needed for a variance")
 
     means = predictions.mean(1)
-    squares = np.square(predictions - y_test).mean(1)
-    wrong = np.where(predictions * np.sign(y_test) > 0, 0.0, np.where(predictions == 0, 0.5, 1.0)).mean(1)
+    squares = (np.square(predictions - y_test) + spread).mean(1)
+    wrong = sign_error(predictions, spread, y_test).mean(1)
     parts = means, np.square(means), squares, wrong
     sums = [part.sum(0) for part in parts]
     full = _statistics(*sums, count, y_test)
@@ -62,6 +59,20 @@ def ensemble_statistics(predictions, y_test, *, use=None):
     result = {name: float(value) for name, value in zip(names, full, strict=True)}
     result |= {f"{name}_error": float(value) for name, value in zip(names, errors, strict=True)}
     return result | {"used": count, "left_out": total - count}
+
+
+def _by_draw(predictions, y_test):
+    """Predictions (chain, draw, test) and labels (test,), in which each output of an input counts as a test of its own."""
+    dims = ("test", "output")[: y_test.ndim]
+    if predictions.ndim - y_test.ndim not in (1, 2):
+        expected = " or ".join(f"({', '.join(first + dims)})" for first in (("run",), ("chain", "draw")))
+        raise InputError(f"predictions: expected {expected} for y_test {y_test.shape}, got shape {predictions.shape}")
+    if predictions.shape[-y_test.ndim :] != y_test.shape:
+        raise InputError(
+            f"y_test: labels {y_test.shape} for predictions {predictions.shape[-y_test.ndim :]} of ({', '.join(dims)})"
+        )
+    draws = predictions.shape[1 : -y_test.ndim] or (1,)
+    return predictions.reshape(len(predictions), *draws, y_test.size), y_test.ravel()
 
 
 def _statistics(mean_sum, square_sum, error_sum, wrong_sum, count, y):

@@ -7,15 +7,17 @@ With gates g(x) and depth L the prior covariance of the network's output is
 
 import numpy as np
 
+from ggdln.core.blas import outer
+
 
 def input_kernel(x, x2=None, *, sigma=1.0):
     """K_0 between the rows of x (P, N0) and of x2 (P2, N0), default x itself: (P, P2)."""
-    return sigma**2 / x.shape[1] * (x @ (x if x2 is None else x2).T)
+    return sigma**2 / x.shape[1] * outer(x, x if x2 is None else x2)
 
 
 def gate_overlap(g, g2=None):
     """g(x).g(x') / M between the rows of g (P, M) and of g2 (P2, M), default g itself: (P, P2)."""
-    return (g @ (g if g2 is None else g2).T) / g.shape[1]
+    return outer(g, g if g2 is None else g2) / g.shape[1]
 
 
 def gp_kernel(x, g, x2=None, g2=None, *, depth=1, sigma=1.0):

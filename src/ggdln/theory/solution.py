@@ -9,22 +9,25 @@ U_1 of the paper.
 """
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_solve, solve_triangular
-from scipy.optimize import brentq
 
 from ggdln.core import checks
-from ggdln.core.errors import InputError, RankError
-from ggdln.theory.saddle import Chain, Data, Geometry, Problem, Whitened, minimise
-from ggdln.theory.symmetric import GatePowers
-
-DEEP = 7
-"""Depth from which a solve starts from parallel networks: there it takes fewer steps, below it the prior does as well."""
+from ggdln.core.blas import threads_for
+from ggdln.core.errors import InputError
+from ggdln.core.progress import reporter
+from ggdln.theory.evidence import log_evidence
+from ggdln.theory.predictor import Predictor
+from ggdln.theory.probe import Probe
+from ggdln.theory.saddle import Chain, Problem
+from ggdln.theory.starts import Search, check_start, prior, prior_forces
+from ggdln.theory.training import Training
 
 BASES = ("auto", "monomial", "subset", "span")
+FORMS = ("auto", "kernel", "features")
 
 
 @dataclass(frozen=True)
@@ -32,45 +35,103 @@ class Solver:
     """How a saddle point is searched.
 
     basis            features of layers > 1: "monomial", "subset" (0/1 gates only), "span", or "auto", the smallest
+    form             matrices of the side of the samples, "kernel", or, at T > 0, of the r_L N0 features, "features"; "auto"
+                     takes the cheaper one
     tolerance        largest accepted `Solution.residual`; ConvergenceError if it is not reached in `max_evaluations`
+    start            an earlier Solution for the same x, gates and depth: its order parameters are a starting point
     check_starts     number of further random starting points; the lowest minimum is returned, see `Solution.starts`
     seed             of the random starts and of the random vectors in the model of the Hessian
+    progress         True prints how many decades the residual has fallen; or a function (done, total, rate, seconds_left)
     """
 
     basis: str = "auto"
+    form: str = "auto"
     tolerance: float = 1e-8
     max_evaluations: int = 500
+    start: Any = None
     check_starts: int = 0
     seed: int = 0
+    progress: Any = None
 
     def __post_init__(self):
-        if self.basis not in BASES:
-            raise InputError(f"basis: expected one of {', '.join(BASES)}, got {self.basis!r}")
+        reporter("progress", self.progress)
+        for name, accepted in (("basis", BASES), ("form", FORMS)):
+            if getattr(self, name) not in accepted:
+                raise InputError(f"{name}: expected one of {', '.join(accepted)}, got {getattr(self, name)!r}")
         checks.number("tolerance", self.tolerance, 0, 1, exclusive=True)
         checks.integer("max_evaluations", self.max_evaluations, 1)
         checks.integer("check_starts", self.check_starts, 0)
+        if not (self.start is None or isinstance(self.start, Solution)):
+            raise InputError(f"start: expected a Solution, got {type(self.start).__name__}")
 
 
-def solve(x, gates, y, width, depth=1, sigma=1.0, temperature=0.0, *, start=None, solver=None):
-    """The saddle point for inputs x (P, N0), gates (P, M), labels y (P,): a `Solution`.
+class NetworkShape:
+    """Widths N_1 ... N_L of the hidden layers and prior standard deviations sigma_1 ... sigma_{L+1}, from the input up.
 
-    width            N, a positive number; math.inf is the GP limit
+    width, sigma: as given, one number or one for each layer.
+    """
+
+    def __init__(self, width, sigma, depth):
+        positive = partial(checks.number, low=0, exclusive=True)
+        told, wide = "a number in (0, inf)", partial(positive, infinite=True)
+        self.width = checks.one_or_each("width", width, wide, told, depth, "hidden layers")
+        self.sigma = checks.one_or_each("sigma", sigma, positive, told, depth + 1, "layers of weights")
+        self.widths = self.width if isinstance(self.width, tuple) else (self.width,) * depth
+        self.sigmas = self.sigma if isinstance(self.sigma, tuple) else (self.sigma,) * (depth + 1)
+        if any(map(math.isinf, self.widths)) and not self.is_infinite:
+            raise InputError(f"width: expected all layers finite, or all infinite, got {width!r}")
+
+    @property
+    def is_infinite(self):
+        return all(map(math.isinf, self.widths))
+
+    @property
+    def levels(self):
+        """Widths in the order of V_1 ... V_L, from the readout down."""
+        return self.widths[::-1]
+
+    @property
+    def variances(self):
+        """Prior variances in the units of V_1 ... V_L: products of those of the layers from the readout down."""
+        return np.cumprod(np.square(self.sigmas[:0:-1]))
+
+    @property
+    def scale(self):
+        """The product of all sigmas, in units of which the output is."""
+        return math.prod(self.sigmas)
+
+
+def solve(x, gates=None, y=None, width=None, depth=1, sigma=1.0, temperature=0.0, *, loops=0, solver=None, progress=None):
+    """The saddle point for inputs x (P, N0), gates (P, M), labels y (P,), or (P, C) for C outputs: a `Solution`.
+
+    x                inputs; or, with neither gates nor y, an iterable of blocks (x, gates, y), read once (T > 0)
+    width            N, a positive number, or one for each hidden layer from the input up; math.inf is the GP limit
     depth            L, number of gated layers
-    sigma            prior standard deviation of every weight
+    sigma            prior standard deviation of every weight, or one for each of the L + 1 layers from the input up
     temperature      T; at 0 the kernel must have full rank (RankError otherwise)
-    start            an earlier Solution for the same x, gates and depth: its order parameters are the starting point
+    loops            1 corrects mean, variance and evidence to order 1/N, see `ggdln.theory.loops`
     solver           a `Solver`: tolerance and the like
+    progress         as in `Solver`
 
     Inputs that are zero or have no active gate are dead: f = 0 for all weights. They are left out and counted.
     """
-    training = Training(x, gates, y, depth=depth, solver=solver or Solver())
-    return training.solve(width, sigma, temperature, start=start)
+    solver = solver_of(solver) if progress is None else replace(solver_of(solver), progress=progress)
+    training = Training.of(x, gates, y, depth=depth, basis=solver.basis, form=solver.form)
+    solution = saddle_point(training, NetworkShape(width, sigma, training.depth), temperature, solver)
+    if checks.integer("loops", loops, 0) == 0:
+        return solution
+    from ggdln.theory.loops import one_loop
+
+    return one_loop(solution, loops)
 
 
-def solve_sweep(x, gates, y, *, widths=None, sigmas=None, width=None, sigma=1.0, depth=1, temperature=0.0, solver=None):
+def solve_sweep(
+    x, gates=None, y=None, *, widths=None, sigmas=None, width=None, sigma=1.0, depth=1, temperature=0.0, solver=None
+):
     """Solutions along `widths` or along `sigmas`, in the order given; each starts from those before it.
 
-    Kernels and gate features are shared. The sweep runs from large to small. Other arguments are those of `solve`.
+    Kernels and gate features are shared. The sweep runs from large to small. Other arguments are those of `solve`. Where H has
+    several minima, every solution is the lowest one; `Solution.branch` tells where it changes.
     """
     if (widths is None) == (sigmas is None):
         raise InputError("widths, sigmas: give exactly one of them")
@@ -81,246 +142,94 @@ def solve_sweep(x, gates, y, *, widths=None, sigmas=None, width=None, sigma=1.0,
     values = [checks.number(name, value, 0, exclusive=True, infinite=widths is not None) for value in values]
     if not values:
         raise InputError(f"{name}: expected at least one value")
-    training = Training(x, gates, y, depth=depth, solver=solver or Solver())
+    solver = solver_of(solver)
+    training = Training.of(x, gates, y, depth=depth, basis=solver.basis, form=solver.form)
     # From wide to narrow and from weak to strong prior: away from the GP limit, where the start is best.
     order = sorted(range(len(values)), key=lambda i: -values[i])
     solutions = [None] * len(values)
     trail = []
     for i in order:
-        pair = (values[i], sigma) if widths is not None else (width, values[i])
+        shape = NetworkShape(*((values[i], sigma) if widths is not None else (width, values[i])), training.depth)
         coordinate = math.log(values[i])
-        solutions[i] = training.solve(*pair, temperature, trail=trail, coordinate=coordinate)
+        solutions[i] = saddle_point(training, shape, temperature, solver, trail=trail, coordinate=coordinate)
         if math.isfinite(coordinate) and not (trail and trail[-1][0] == coordinate):
-            trail = [*trail[-2:], (coordinate, solutions[i])]
+            trail = [*trail[-2:], (coordinate, solutions[i].layers)]
     return solutions
 
 
-class Training:
-    """The live part of a training set, sorted by gates, with the kernels that all solves share."""
-
-    def __init__(self, x, gates, y, *, depth, solver):
-        x, gates, y = checks.training_set(x, gates, y)
-        self.depth, self.solver, basis = checks.integer("depth", depth, 1), solver, solver.basis
-        live = live_rows(x, gates)
-        self.dead = int(len(x) - live.sum())
-        if self.dead == len(x):
-            raise InputError(f"gates: none of the {len(x)} training inputs has an active gate and a non-zero input")
-        x, gates, y = x[live], gates[live], y[live]
-        binary = bool(np.isin(gates, (0.0, 1.0)).all())
-        if basis == "subset" and not binary:
-            raise InputError("basis: 'subset' needs gates that are 0 or 1")
-        kind = "subset" if basis == "subset" or (basis == "auto" and binary and self.depth >= 3) else "monomial"
-        explicit = {"auto": None, "span": 0}.get(basis, self.depth)
-        distinct, group = np.unique(gates, axis=0, return_inverse=True)
-        group = group.ravel()
-        self.order = np.argsort(group, kind="stable")
-        x, gates = x[self.order], gates[self.order]
-        self.y = y[self.order]
-        self.powers = GatePowers(distinct, self.depth, kind, explicit)
-        self.geometry = Geometry(x, self.powers, group[self.order])
-        self.shape = x.shape[1], gates.shape[1]
-        # sqrt of the diagonal of K_GP at sigma = 1.
-        self.lengths = lengths(x, gates, self.depth)
-
-    def solve(self, width, sigma, temperature, *, start=None, trail=(), coordinate=0.0):
-        """One Solution; `trail` holds up to three (coordinate, Solution) to extrapolate to `coordinate`."""
-        width = checks.number("width", width, 0, exclusive=True, infinite=True)
-        sigma = checks.number("sigma", sigma, 0, exclusive=True)
-        temperature = checks.number("temperature", temperature, 0)
-        tolerance, limit, seed = self.solver.tolerance, self.solver.max_evaluations, self.solver.seed
-        scale = sigma ** (self.depth + 1) * self.lengths
-        problem = Problem(self.geometry, self.y / scale, temperature / scale**2, width)
-        problem.temperature, problem.coordinate = temperature, coordinate
-        if start is not None:
-            if not isinstance(start, Solution):
-                raise InputError(f"start: expected a Solution, got {type(start).__name__}")
-            trail = [(0.0, start)]
-        layers = self.starting_point(problem, trail)
-        if math.isinf(width):
-            return Solution(self, problem, layers, None, sigma, temperature)
-        state = minimise(problem, layers, tolerance=tolerance, limit=limit, seed=seed)
-        values = [state.value]
-        rng = np.random.default_rng([seed, 1])
-        for _ in range(self.solver.check_starts):
-            # Wishart-distributed about the scaled prior: a start with eigenvalues spread over more than a decade.
-            factor = self.best_factor(problem, self.prior(), *self.scaling_forces(problem, self.prior()))
-            roots = [factor * (np.eye(r) + rng.standard_normal((r, r)) / math.sqrt(2 * r)) for r in self.powers.sizes]
-            layers = [Whitened.of(root) for root in roots]
-            other = minimise(problem, layers, tolerance=tolerance, limit=problem.evaluations + limit, seed=seed)
-            values.append(other.value)
-            if other.value < state.value:
-                state = other
-        solution = Solution(self, problem, state.layers, state, sigma, temperature)
-        solution.starts = np.array(values) + float(np.log(scale).sum())
-        return solution
-
-    def prior(self):
-        """The GP limit of all layers."""
-        return [Whitened.multiple(1.0, r) for r in self.powers.sizes]
-
-    def starting_point(self, problem, trail):
-        """Layers to start from: the prior or an earlier solution times the best factor, or several extrapolated."""
-        for _, solution in trail:
-            if solution.training.powers.sizes != self.powers.sizes:
-                sizes = solution.training.powers.sizes
-                raise InputError(f"start: order parameters of sizes {sizes}, expected {self.powers.sizes}")
-        if len(trail) > 1 and math.isfinite(problem.width):
-            return extrapolated(trail, problem.coordinate)
-        layers = trail[0][1].layers if trail and math.isfinite(problem.width) else self.prior()
-        forces = self.scaling_forces(problem, layers)
-        if math.isinf(problem.width):
-            return layers
-        factor = self.best_factor(problem, layers, *forces)
-        if factor > 1 and self.depth >= DEEP and not trail:
-            return self.parallel_start(problem, *forces)
-        return [layer.times(factor) for layer in layers]
-
-    def scaling_forces(self, problem, layers):
-        """How log det k and t^T k^-1 t change with the log of the scale of k at `layers`; raises RankError."""
-        problem.evaluations += 1
-        try:
-            chain = Chain(self.powers, [layer.matrix for layer in layers])
-            data = Data(self.geometry, chain.b[-1], problem.labels, problem.noise)
-        except FloatingPointError:
-            data = None
-        # The pivot is the part of a sample's variance that the samples before it leave unexplained.
-        if data is None or data.pivot < self.geometry.count * np.finfo(float).eps:
-            raise RankError(
-                f"temperature: the kernel of the {self.geometry.count} live training inputs does not have full rank (P "
-                f"is above capacity, or inputs repeat), so it must be well above 0, got {problem.temperature}"
-            )
-        noise, repulsion, attraction = problem.noise, float(self.geometry.count), data.quadratic
-        if noise.any():
-            signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(noise), 8))
-            random = solve_triangular(data.factor, signs, lower=True, trans="T", check_finite=False)
-            repulsion -= float(noise @ np.mean(random**2, axis=1))
-            attraction -= float(noise @ data.weights**2)
-        return max(repulsion, 0.0), max(attraction, 1e-300)
-
-    def best_factor(self, problem, layers, repulsion, attraction):
-        """The factor of all Z_l that minimises H at T = 0, and is a fair guess otherwise."""
-        excess = sum(float(np.trace(layer.excess)) for layer in layers)
-        size = sum(self.powers.sizes) + excess
-
-        def slope(a):
-            """dH/da for Z_l -> e^a Z_l."""
-            data = repulsion - math.exp(min(math.log(attraction) - 2 * self.depth * a, 700.0))
-            return self.depth * data + problem.width * (size * math.expm1(2 * a) + excess)
-
-        return math.exp(root(slope) or 0.0)
-
-    def parallel_start(self, problem, repulsion, attraction):
-        """Layers in which only products of one and the same gate are amplified, all alike and by the best factor.
-
-        M networks in parallel, one behind each gate, reach large outputs at the lowest price: V_l = G_l + (u - 1) u^(l-1)
-        sum_m s s^T with s = g_m^l.
-        """
-        count = self.powers.gates.shape[1]
-        log = 0.0
-        for _ in range(6):
-
-            def slope(a, log=log, attraction=attraction):
-                """dH/da for u = e^a, if all of k scales like u^L."""
-                pull = math.exp(min(math.log(attraction) - self.depth * (a - log), 700.0))
-                return repulsion - pull + problem.width * count * math.expm1(a)
-
-            following = root(slope)
-            if following is None or following < 0:
-                break
-            shift, log = following - log, following
-            layers = self.parallel(log)
-            if abs(shift) * self.depth < 1:
-                break
-            _, attraction = self.scaling_forces(problem, layers)
-        return self.parallel(log)
-
-    def parallel(self, log):
-        """The layers of `parallel_start` for u = e^log."""
-        layers, v, powers = [], None, self.powers
-        for level, size in enumerate(powers.sizes):
-            g = powers.first if level == 0 else powers.steps[level - 1].forward(v)
-            columns = powers.pure(level) * math.sqrt(math.expm1(log) * math.exp(level * log))
-            c = np.eye(size) if g is None else np.linalg.cholesky(g)
-            left, singular, _ = np.linalg.svd(solve_triangular(c, columns, lower=True, check_finite=False))
-            h = np.zeros(size)
-            h[: len(singular)] = np.log1p(singular**2)[:size]
-            layers.append(Whitened.diagonal(left, h))
-            b = c @ layers[-1].matrix
-            v = b @ b.T
-        return layers
+def solver_of(solver):
+    """The settings that were given, or the usual ones."""
+    if not (solver is None or isinstance(solver, Solver)):
+        raise InputError(f"solver: expected Solver(...), got {solver!r}")
+    return solver or Solver()
 
 
-def root(slope):
-    """The zero of an increasing function of a logarithm, None if it is below -40, as for labels that are zero."""
-    low, high = -1.0, 1.0
-    while slope(low) > 0:
-        low *= 2
-        if low < -40:
-            return None
-    while slope(high) < 0:
-        high *= 2
-    return brentq(slope, low, high)
+def saddle_point(training, shape, temperature, solver, *, trail=(), coordinate=0.0):
+    """The `Solution` for a `Training`; `trail` holds up to three (coordinate, layers) to extrapolate to `coordinate`."""
+    temperature = checks.number("temperature", temperature, 0)
+    problem = Problem(training.likelihood(shape.scale, temperature), shape.levels)
+    if solver.start is not None and not trail:
+        trail = [(0.0, solver.start.layers)]
+    for _, layers in trail:
+        check_start(training.powers, layers)
+    if shape.is_infinite:
+        layers = prior(problem)
+        prior_forces(training, problem, layers)  # raises RankError
+        return Solution(training, shape, temperature, layers, problem)
+    with threads_for(problem.likelihood.form.side):
+        search = Search(training, problem, solver)
+        state = search.lowest(trail, coordinate)
+    return Solution(training, shape, temperature, state.layers, problem, state, search)
 
 
-def extrapolated(trail, here):
-    """Layers with log(Z_l Z_l^T) at `here` on the line or parabola through those of the trail."""
-    places = [place for place, _ in trail]
-    # A step much longer than the last one would make this a guess.
-    reach = 2 * abs(places[-1] - places[-2])
-    here = places[-1] + min(max(here - places[-1], -reach), reach)
-    weights = [math.prod((here - other) / (place - other) for other in places if other != place) for place in places]
-    result = []
-    for layer in zip(*(solution.layers for _, solution in trail), strict=True):
-        values, vectors = np.linalg.eigh(sum(w * z.log for w, z in zip(weights, layer, strict=True)))
-        result.append(Whitened.diagonal(vectors, values))
-    return result
-
-
-def live_rows(x, gates):
-    """Which inputs have an active gate and are not zero: elsewhere f = 0 for all weights."""
-    return (gates != 0).any(axis=1) & (x != 0).any(axis=1)
-
-
-def lengths(x, gates, depth):
-    """sqrt K_GP(x, x) at sigma = 1: (|g|^2/M)^(L/2) |x| / sqrt(N0)."""
-    overlap = np.linalg.norm(gates, axis=1) / math.sqrt(gates.shape[1])
-    return overlap**depth * np.linalg.norm(x, axis=1) / math.sqrt(x.shape[1])
-
-
-class Solution:
+class Solution(Predictor):
     """A saddle point, its certificate and its predictor.
 
     width, depth, sigma, temperature    as given
     hamiltonian     H at the minimum, measured from the prior:
-                    1/2 y^T K~^-1 y + 1/2 log det K~ + N/2 sum_l [ tr(W_l) - log det(W_l) - r_l ],
+                    1/2 y^T K~^-1 y + 1/2 log det K~ + 1/2 sum_l N_l [ tr(W_l) - log det(W_l) - r_l ],
                     W_l = V_l G_l^-1 / sigma^2. The paper's H is this plus the constant N/2 (1 - log sigma^2) sum_l M^l
     residual        norm of the saddle-point equation, relative to the two opposing data forces in it
     converged       whether the residual met the tolerance (a Solution that did not is never returned)
     evaluations     number of factorizations of the kernel
-    starts          H at the minima reached from all starting points
+    starts          H at the minimum that each starting point led to, by name: "prior" and, where the solution from there does
+                    not fit the data, the lowest of those that do better, "fitted"; a "neighbour" in a sweep; "random 1" ...
+    branch          the name of the start that led to this, the lowest one
     dead            number of dead training inputs, left out of the solve
     """
 
-    def __init__(self, training, problem, layers, state, sigma, temperature):
-        self.training, self.layers = training, layers
-        self.width, self.depth, self.sigma, self.temperature = problem.width, training.depth, sigma, temperature
-        self.dead = training.dead
-        self.evaluations = problem.evaluations
-        self.converged = True
+    def __init__(self, training, shape, temperature, layers, problem, state=None, search=None):
+        self.training, self.shape, self.layers, self.temperature = training, shape, layers, temperature
+        self.width, self.sigma, self.depth, self.dead = shape.width, shape.sigma, training.depth, training.dead
+        self.evaluations, self.converged = problem.evaluations, True
         self.residual = 0.0 if state is None else state.residual
-        self._labels, self._noise = problem.labels, problem.noise
-        self._chain = Chain(training.powers, [layer.matrix for layer in layers])
-        shift = float(np.log(sigma ** (self.depth + 1) * training.lengths).sum())
-        if state is None:
-            self.hamiltonian = self._data.quadratic / 2 + self._data.entropy + shift
-        else:
-            self.hamiltonian = state.value + shift
-        self.starts = np.array([self.hamiltonian])
+        self.likelihood = problem.likelihood
+        self.chain = Chain(training.powers, [layer.matrix for layer in layers])
+        value = self.data.value if state is None else state.value
+        self.hamiltonian = value + self.likelihood.shift
+        found = {"prior": (value, layers)}
+        if search is not None:
+            found = {name: (state.value, state.layers) for name, state in search.found.items()}
+        self.starts = {name: value + self.likelihood.shift for name, (value, _) in found.items()}
+        self._minima = [layers for _, layers in sorted(found.values(), key=lambda pair: pair[0])]
+        self.branch = "prior" if search is None else search.name
+
+    def coexisting(self, distance):
+        """Layers at all minima that were found no further than `distance` above the lowest, which comes first."""
+        values = sorted(self.starts.values())
+        pairs = list(zip(values, self._minima, strict=True))
+        near = [pair for pair in pairs[1:] if 1e-6 * (1 + abs(values[0])) < pair[0] - values[0] <= distance]
+        return [pairs[0][1], *(layers for _, layers in near)]
 
     @cached_property
-    def _data(self):
-        """Cholesky factor of k and k^-1 t; made on first use, since a sweep need not hold one per point."""
-        return Data(self.training.geometry, self._chain.b[-1], self._labels, self._noise)
+    def data(self):
+        """The data term at the saddle point; made on first use, since a sweep need not hold a kernel per point."""
+        return self.likelihood.at(self.chain.b[-1])
+
+    @property
+    def log_evidence(self):
+        """log p(y) to leading order in 1/N, see `ggdln.theory.evidence`."""
+        return log_evidence(self.training, self.temperature, self.hamiltonian)
 
     @property
     def bases(self):
@@ -333,14 +242,10 @@ class Solution:
 
         V_1 is U_1 (M, M) in the basis of the gates, sigma^2 outside the span of the training gates; l > 1 by `bases`:
         "monomial" and "subset" in the coordinates `ggdln.theory.symmetric.Coordinates(kind, M, l)`; "span" as the form
-        V_l[p, q] = s_l(p)^T V_l s_l(q) on the unit-length training gates p, q = `span_gates[l - 1]`.
+        V_l[p, q] = s_l(p)^T V_l s_l(q) on the unit-length training gates p, q = `span_gates[l - 1]`. With C outputs every
+        side is C times as large, with index i C + c for output c.
         """
-        powers = self.training.powers
-        result = [self.sigma ** (2 * (level + 1)) * v for level, v in enumerate(self._chain.v)]
-        if powers.kinds[0] == "span":
-            reach = np.linalg.solve(powers.first, powers.unit[powers.points[0]])
-            result[0] = self.sigma**2 * (np.eye(reach.shape[1]) + reach.T @ (self._chain.v[0] - powers.first) @ reach)
-        return result
+        return in_gate_basis(self.training.powers, self.chain.v, self.shape.variances)
 
     @property
     def span_gates(self):
@@ -351,111 +256,30 @@ class Solution:
     @cached_property
     def eigenvalues(self):
         """For each layer the eigenvalues (ascending) of V_l G_l^-1: sigma^2 in the GP limit. For L = 1 those of U_1."""
-        return [self.sigma**2 * np.exp(layer.logs) for layer in self.layers]
+        return [sigma**2 * np.exp(layer.logs) for sigma, layer in zip(self.shape.sigmas[:0:-1], self.layers, strict=True)]
 
-    def predict(self, x, gates):
-        """Mean and variance of f at x (P_t, N0) with gates (P_t, M): two arrays (P_t,), both 0 at dead inputs."""
-        x, gates = self._checked(x, gates, "")
-        mean, variance = np.zeros(len(x)), np.zeros(len(x))
-        live = live_rows(x, gates)
-        if live.any():
-            probe = _Probe(self, x[live], gates[live])
-            cross = probe.training_kernel()
-            mean[live] = probe.scale * (cross @ self._data.weights)
-            explained = solve_triangular(self._data.factor, cross.T, lower=True, overwrite_b=True, check_finite=False)
-            # Rounding may leave a trained input's variance slightly below its exact value 0.
-            left = np.maximum(probe.diagonal() - np.einsum("pt,pt->t", explained, explained), 0.0)
-            variance[live] = probe.scale**2 * left
-        return mean, variance
+    def moments(self, x, gates, covariance):
+        probe = Probe(self.training, self.chain, x, gates)
+        scale = self.shape.scale * probe.scale
+        mean, spread = self.data.predict(probe, covariance)
+        return scale * mean, spread * (np.outer(scale, scale) if covariance else scale**2)
 
-    def kernel(self, x, gates, x2=None, gates2=None):
-        """K~ between (x, gates) and (x2, gates2), default themselves: (P_t, P_t2). Without the temperature."""
-        x, gates = self._checked(x, gates, "")
-        x2, gates2 = (x, gates) if x2 is None else self._checked(x2, gates2, "second ")
-        result = np.zeros((len(x), len(x2)))
-        rows, columns = live_rows(x, gates), live_rows(x2, gates2)
-        if rows.any() and columns.any():
-            first, second = _Probe(self, x[rows], gates[rows]), _Probe(self, x2[columns], gates2[columns])
-            block = first.kernel(second)
-            block *= np.outer(first.scale, second.scale)
-            result[np.ix_(rows, columns)] = block
-        return result
+    def between(self, first, second):
+        first, second = (Probe(self.training, self.chain, *pair) for pair in (first, second))
+        block = first.kernel(second)
+        block *= self.shape.scale**2 * np.outer(first.scale, second.scale)
+        return block
 
-    def kernel_diagonal(self, x, gates):
-        """K~(x, x) for each input: (P_t,)."""
-        x, gates = self._checked(x, gates, "")
-        result = np.zeros(len(x))
-        live = live_rows(x, gates)
-        if live.any():
-            probe = _Probe(self, x[live], gates[live])
-            result[live] = probe.scale**2 * probe.diagonal()
-        return result
-
-    def _checked(self, x, gates, prefix):
-        x, gates = checks.inputs(x, gates, prefix)
-        for name, value, size in (("x", x, self.training.shape[0]), ("gates", gates, self.training.shape[1])):
-            if value.shape[1] != size:
-                raise InputError(f"{prefix}{name}: {value.shape[1]} columns, the training set has {size}")
-        powers = self.training.powers
-        if powers.kind == "subset" and powers.coordinates and not np.isin(gates, (0.0, 1.0)).all():
-            raise InputError(f"{prefix}gates: expected 0 or 1 as in training; solve with basis='monomial' for others")
-        return x, gates
+    def diagonal(self, x, gates):
+        probe = Probe(self.training, self.chain, x, gates)
+        return (self.shape.scale * probe.scale) ** 2 * probe.diagonal()
 
 
-class _Probe:
-    """New live inputs: their features in every layer, in the terms of the training set.
-
-    features[l] (P_t, r_l) are exact coordinates, or in the span form the part in the span of the training gates,
-    G_l^-1 G_l(., new); outside it V_l is its prior mean sigma^2 G_l.
-    """
-
-    def __init__(self, solution, x, gates):
-        training = solution.training
-        self.solution, self.powers, self.chain = solution, training.powers, solution._chain
-        self.scale = solution.sigma ** (solution.depth + 1) * lengths(x, gates, solution.depth)
-        self.x = x / np.linalg.norm(x, axis=1)[:, None]
-        distinct, self.group = np.unique(gates, axis=0, return_inverse=True)
-        self.group = self.group.ravel()
-        norms = np.linalg.norm(distinct, axis=1)
-        self.unit = distinct / norms[:, None]
-        self.features = [c.features(distinct, norms) for c in self.powers.coordinates]
-        for level in range(len(self.features), solution.depth):
-            points = self.powers.points[level]
-            cross = self.powers.unit[points] @ self.unit.T
-            if level > 0:
-                step = self.powers.steps[level - 1]
-                below = self.chain.v[level - 1] @ self.features[-1].T
-                cross *= below if step.features is None else step.features @ below
-            self.features.append(cho_solve((self.chain.c[level], True), cross, check_finite=False).T)
-
-    def training_kernel(self):
-        """k between the new inputs and the training set: (P_t, P)."""
-        geometry = self.solution.training.geometry
-        top = self.features[-1] @ self.chain.v[-1]
-        if self.powers.top is not None:
-            top = top @ self.powers.top.T
-        cross = top[np.ix_(self.group, geometry.group)]
-        cross *= self.x @ geometry.unit.T
-        return cross
-
-    def kernel(self, other):
-        """k between these and other new inputs."""
-        gate = self._renormalized(other, self.unit @ other.unit.T, lambda a, v, b: a @ v @ b.T)
-        cross = gate[np.ix_(self.group, other.group)]
-        cross *= self.x @ other.x.T
-        return cross
-
-    def diagonal(self):
-        """k(x, x) of the new inputs: (P_t,)."""
-        return self._renormalized(self, 1.0, lambda a, v, b: np.einsum("ti,ti->t", a @ v, b))[self.group]
-
-    def _renormalized(self, other, overlap, form):
-        """s_L^T V_L s_L' with the prior mean outside the training span, `form` contracting features with a matrix."""
-        explicit = len(self.powers.coordinates)
-        gate = 1.0
-        if explicit:
-            gate = form(self.features[explicit - 1], self.chain.v[explicit - 1], other.features[explicit - 1])
-        for level in range(explicit, self.solution.depth):
-            renormalized = self.chain.v[level] - self.chain.g[level]
-            gate = overlap * gate + form(self.features[level], renormalized, other.features[level])
-        return gate
+def in_gate_basis(powers, v, variances):
+    """Order parameters V_l in units of their prior variances as they are told: the first one in the basis of the gates."""
+    result = [variance * one for variance, one in zip(variances, v, strict=True)]
+    if powers.kinds[0] == "span":
+        first = powers.first
+        reach = np.linalg.solve(first, powers.each(powers.unit[powers.points[0]]))
+        result[0] = variances[0] * (np.eye(reach.shape[1]) + reach.T @ (v[0] - first) @ reach)
+    return result

@@ -11,6 +11,9 @@ span        no more coordinates than distinct training gates: a training feature
 
 Going up a layer is linear in the order parameter: G_{l+1}, the prior mean of V_{l+1} up to sigma^2, is
 S^T (I (x) V_l) S with g (x) s_l(g) = S s_{l+1}(g); in the span form it is (g.g') o (s_l^T V_l s_l').
+
+A network with C outputs is one with a single output on samples (x, c) whose first-level gates are g(x) (x) e_c; later levels
+multiply by g(x) alone. So all features are s_l(x) (x) e_c, with index i C + c, and every matrix here has C times the side.
 """
 
 from itertools import combinations, pairwise
@@ -82,7 +85,26 @@ class Coordinates:
             result *= norm[:, None] ** (self.exponents.sum(axis=1) - self.degree)
         return result * self.scale
 
-    def multiplication(self, above):
+    def powers_of(self, directions):
+        """The coordinates of (a.g)^l, as a function of g, for directions a (k, M): (r_l, k)."""
+        if self.kind == "monomial":
+            return self.features(directions, np.ones(len(directions))).T
+        # Products of 0/1 gates depend on their set S only; coefficients of the sets, factor by factor.
+        columns = np.zeros((self.size, len(directions)))
+        for column, direction in zip(columns.T, directions, strict=True):
+            found = {(0,) * len(direction): 1.0}
+            for _ in range(self.degree):
+                longer = {}
+                for members, value in found.items():
+                    for m in np.flatnonzero(direction):
+                        key = (*members[:m], 1, *members[m + 1 :])
+                        longer[key] = longer.get(key, 0.0) + value * direction[m]
+                found = longer
+            for members, value in found.items():
+                column[self.index[members]] = value
+        return columns / self.scale[:, None]
+
+    def multiplication(self, above, outputs=1):
         """S with g (x) s_l(g) = S s_{l+1}(g), as a sparse (M, r_l, r_{l+1}) operator: a `CoordinateStep`."""
         count = self.exponents.shape[1]
         m_index, lower, upper, value = [], [], [], []
@@ -95,7 +117,10 @@ class Coordinates:
                 lower.append(row)
                 upper.append(target)
                 value.append(self.scale[row] / above.scale[target])
-        return CoordinateStep(count, self.size, above.size, *map(np.array, (m_index, lower, upper, value)))
+        m_index, lower, upper, value = (np.repeat(np.array(a), outputs) for a in (m_index, lower, upper, value))
+        output = np.tile(np.arange(outputs), len(m_index) // outputs)
+        entries = m_index, lower * outputs + output, upper * outputs + output, value
+        return CoordinateStep(count, self.size * outputs, above.size * outputs, *entries)
 
 
 class CoordinateStep:
@@ -117,12 +142,24 @@ class CoordinateStep:
         product = (self.tall @ g_bar).reshape(self.count, self.below, self.above)
         return self.wide_t @ product.transpose(0, 2, 1).reshape(-1, self.below)
 
+    def factor(self, b):
+        """A with G_{l+1} = A A^T from B with V_l = B B^T (r_l, n), which may have few columns: (r_{l+1}, M n)."""
+        return (self.wide @ b).reshape(self.count, self.above, -1).transpose(1, 0, 2).reshape(self.above, -1)
+
+    def factor_adjoint(self, a_bar):
+        """dH/dB from dH/dA."""
+        stacked = a_bar.reshape(self.above, self.count, -1).transpose(1, 0, 2)
+        return self.wide_t @ stacked.reshape(self.count * self.above, -1)
+
 
 class SpanStep:
-    """G = (g.g') o (F V F^T) at the spanning training gates, F (r_{l+1}, r_l) their features below; F None is I."""
+    """G = (g.g') o (F V F^T) at the spanning training gates, F (r_{l+1}, r_l) their features below; F None is I.
 
-    def __init__(self, overlap, features):
-        self.overlap, self.features = overlap, features
+    gates (r_{l+1}, M): those gates, of unit length.
+    """
+
+    def __init__(self, gates, overlap, features):
+        self.gates, self.overlap, self.features = gates, overlap, features
 
     def forward(self, v):
         """G_{l+1} (r_{l+1}, r_{l+1}) from V_l (r_l, r_l)."""
@@ -132,6 +169,16 @@ class SpanStep:
         """dH/dV_l from dH/dG_{l+1}."""
         weighted = self.overlap * g_bar
         return weighted if self.features is None else self.features.T @ weighted @ self.features
+
+    def factor(self, b):
+        """A with G_{l+1} = A A^T from B with V_l = B B^T (r_l, n), which may have few columns: (r_{l+1}, M n)."""
+        rows = b if self.features is None else self.features @ b
+        return (self.gates[:, :, None] * rows[:, None, :]).reshape(len(rows), -1)
+
+    def factor_adjoint(self, a_bar):
+        """dH/dB from dH/dA."""
+        rows = np.einsum("pm,pmj->pj", self.gates, a_bar.reshape(*self.gates.shape, -1))
+        return rows if self.features is None else self.features.T @ rows
 
 
 def _multinomial(exponents):
@@ -162,7 +209,7 @@ def spanning_points(overlap, degree):
 
 
 class GatePowers:
-    """The chain of feature spaces of layers 1 ... L over the distinct training gates.
+    """The chain of feature spaces of layers 1 ... L over the distinct training gates, for a number of outputs.
 
     gates: (D, M), the distinct ones of the live training gates. The first `explicit` layers are held in coordinates of
     this `kind`, by default as many as have fewer coordinates than there are distinct gates; the others as spans.
@@ -171,12 +218,11 @@ class GatePowers:
     (D, r_L), or None if they are the basis itself. Features are those of unit gates g/|g|; lengths are kept outside.
     """
 
-    def __init__(self, gates, depth, kind, explicit=None):
-        self.depth, self.kind = depth, kind
+    def __init__(self, gates, depth, kind, explicit=None, outputs=1):
+        self.depth, self.kind, self.outputs = depth, kind, outputs
         self.norms = np.linalg.norm(gates, axis=1)
         self.gates = gates
-        unit = gates / self.norms[:, None]
-        self.unit = unit
+        self.unit = gates / self.norms[:, None]
         distinct, count = gates.shape
         if explicit is None:
             explicit = 0
@@ -184,40 +230,56 @@ class GatePowers:
             while explicit < depth and Coordinates.count(kind, count, explicit + 1) < distinct + (explicit == 0):
                 explicit += 1
         self.coordinates = [Coordinates(kind, count, level) for level in range(1, explicit + 1)]
-        self.steps = [low.multiplication(high) for low, high in pairwise(self.coordinates)]
-        self.sizes = [c.size for c in self.coordinates]
+        self.steps = [low.multiplication(high, outputs) for low, high in pairwise(self.coordinates)]
+        self.sizes = [c.size * outputs for c in self.coordinates]
         self.kinds = [kind if level > 0 else "gates" for level in range(explicit)]
         self.points = [None] * explicit
         self.first = None
         features = self.coordinates[-1].features(gates, self.norms) if explicit else None
         if explicit < depth:
-            overlap = unit @ unit.T
-            np.fill_diagonal(overlap, 1.0)
-            for level in range(explicit + 1, depth + 1):
-                if self.points and self.points[-1] is not None and len(self.points[-1]) == distinct:
-                    points, above = self.points[-1], None
-                else:
-                    points, above = spanning_points(overlap, level)
-                local = overlap[np.ix_(points, points)]
-                if level == 1:
-                    self.first = local
-                else:
-                    below = features[points] if features is not None else None
-                    self.steps.append(SpanStep(local, below))
-                self.points.append(points)
-                self.sizes.append(len(points))
-                self.kinds.append("span")
-                features = above
-        self.top = features
+            features = self._add_spans(explicit, features)
+        self.top = None if features is None else self.each(features)
 
-    def pure(self, level):
-        """The features g_m^l of layer l = level + 1 in its basis, one column per gate: (r_l, M)."""
-        count = self.gates.shape[1]
-        if level >= len(self.coordinates):
-            return self.unit[self.points[level]] ** (level + 1)
-        coordinates = self.coordinates[level]
-        columns = np.zeros((coordinates.size, count))
-        power = level + 1 if self.kind == "monomial" else 1
-        for m, exponent in enumerate(power * np.eye(count, dtype=int)):
-            columns[coordinates.index[tuple(exponent)], m] = 1.0
-        return columns
+    def _add_spans(self, explicit, features):
+        """Hold the layers above `explicit` as spans; the features of all gates in the last one."""
+        overlap = self.unit @ self.unit.T
+        np.fill_diagonal(overlap, 1.0)
+        for level in range(explicit + 1, self.depth + 1):
+            if self.points and self.points[-1] is not None and len(self.points[-1]) == len(overlap):
+                points, above = self.points[-1], None
+            else:
+                points, above = spanning_points(overlap, level)
+            local = overlap[np.ix_(points, points)]
+            if level == 1:
+                self.first = self.each(local)
+            else:
+                gates = np.repeat(self.unit[points], self.outputs, axis=0)
+                below = self.each(features[points]) if features is not None else None
+                self.steps.append(SpanStep(gates, self.all(local), below))
+            self.points.append(points)
+            self.sizes.append(len(points) * self.outputs)
+            self.kinds.append("span")
+            features = above
+        return features
+
+    def each(self, matrix):
+        """A matrix that acts on every output alike: its Kronecker product with the identity of C outputs."""
+        return matrix if self.outputs == 1 else np.kron(matrix, np.eye(self.outputs))
+
+    def all(self, matrix):
+        """A matrix that is the same between any two outputs: its Kronecker product with ones."""
+        return matrix if self.outputs == 1 else np.kron(matrix, np.ones((self.outputs, self.outputs)))
+
+    def powers_of(self, directions):
+        """s_l(a) of every layer in its basis, for gate directions a (k, M), for all outputs: (r_l, k) each.
+
+        They stand for features (a.g)^l: those of a network behind a single gate a.g.
+        """
+        found = []
+        for level in range(self.depth):
+            if level >= len(self.coordinates):
+                columns = (self.unit[self.points[level]] @ directions.T) ** (level + 1)
+            else:
+                columns = self.coordinates[level].powers_of(directions)
+            found.append(self.each(columns))
+        return found

@@ -1,0 +1,269 @@
+"""The posterior of a network of finite width, without approximation: Hamiltonian Monte Carlo on the matrices of `posterior`.
+
+Given a draw of the order parameters the output is a Gaussian process, so the predictor is a mixture of Gaussian processes: its
+mean and variance follow from the draws without any noise of sampled outputs, <f> = E[mean] and var f = E[variance] + Var[mean].
+"""
+
+import math
+from functools import cached_property, partial
+from typing import TypedDict
+
+import numpy as np
+import xarray as xr
+
+from ggdln.core import checks, seeds
+from ggdln.core.blas import threads_for
+from ggdln.core.diagnostics import rhat_and_ess
+from ggdln.core.errors import ConvergenceError, InputError
+from ggdln.core.progress import Progress, reporter
+from ggdln.theory.evidence import log_evidence
+from ggdln.theory.montecarlo import Walker, fitted_form, log_volume
+from ggdln.theory.posterior import Posterior
+from ggdln.theory.predictor import Predictor
+from ggdln.theory.probe import DrawnProbe, Probe
+from ggdln.theory.solution import NetworkShape, in_gate_basis, saddle_point, solver_of
+from ggdln.theory.training import Training
+
+RHAT_LIMIT, ESS_LIMIT = 1.05, 100
+"""Chains have mixed if R-hat is at most, and the effective sample size at least this."""
+
+COEXISTING = 10.0
+"""Minima of H no further than this above the lowest have chains of their own."""
+
+WARMUP, LEARNING = 32, 2
+"""Trajectories before the first draw, of chains that learn how many kicks these take; of others, a fourth of that."""
+
+
+class NetworkKeywords(TypedDict, total=False):
+    """Keywords of a network: width, depth and sigma."""
+
+    width: float | tuple[float, ...]
+    depth: int
+    sigma: float | tuple[float, ...]
+
+
+def solve_exact(x, gates=None, y=None, *, temperature, draws=100, chains=4, seed=0, solver=None, progress=None, **network):
+    """The posterior at any width, sampled: an `ExactSolution`.
+
+    x, gates, y      as for `solve`, blocks included
+    temperature      T > 0, down to 1e-8 times the prior variance of the output
+    draws, chains    draws kept of each chain, and independent chains, after a warm-up in which they learn their steps
+    seed             of the random numbers of all chains
+    solver           a `Solver` for the saddle point, from which the coordinates are chosen
+    progress         True, or a function (done, total, rate, seconds_left)
+    network          width, depth=1 and sigma=1.0, as for `solve`; widths are whole numbers
+
+    Draws are nearly independent whatever the width, and cost two or three factorizations of the kernel each.
+    """
+    solver, report = solver_of(solver), reporter("progress", progress)
+    draws, chains = checks.integer("draws", draws, 4), checks.integer("chains", chains, 1)
+    temperature = checks.number("temperature", temperature, 0, exclusive=True)
+    training = Training.of(x, gates, y, depth=network.get("depth", 1), basis=solver.basis, form=solver.form)
+    shape = _shape(network, training.depth)
+    solution = saddle_point(training, shape, temperature, solver)
+    told, found = Progress("solve_exact", "draws", chains * (WARMUP + draws), report), []
+    with threads_for(solution.likelihood.form.side):
+        modes = [_Mode(Posterior(solution, layers), seed) for layers in solution.coexisting(COEXISTING)]
+        for number in range(chains):
+            chain = _Chain(modes[number % len(modes)], seeds.rng(seed, "solve_exact", number))
+            found.append(chain.run(draws, number, told))
+    return ExactSolution(solution, modes, found, seed)
+
+
+def _shape(network, depth):
+    unknown = set(network) - set(NetworkKeywords.__annotations__)
+    if unknown:
+        accepted = ", ".join(NetworkKeywords.__annotations__)
+        raise InputError(f"{sorted(unknown)[0]}: solve_exact has no such keyword; accepted for the network: {accepted}")
+    if "width" not in network:
+        raise InputError("width: solve_exact needs the number of units of a layer, a whole number >= 1")
+    whole = partial(checks.integer, low=1)
+    width = checks.one_or_each("width", network["width"], whole, "a whole number >= 1", depth, "hidden layers")
+    return NetworkShape(width, network.get("sigma", 1.0), depth)
+
+
+class _Mode:
+    """A `Posterior` in the coordinates of one of its modes, with the quadratic `Form` there."""
+
+    def __init__(self, posterior, seed):
+        self.posterior, centre = posterior, posterior.mode()
+        rng = seeds.rng(seed, "solve_exact", "form")
+        self.form = fitted_form(posterior.energy, centre, posterior.prior_curvature(centre), rng)
+        self.kicks = 2
+
+
+class _Chain:
+    """One chain: its draws u (draw, D), their energies, and how it went."""
+
+    def __init__(self, mode, rng):
+        self.mode, self.posterior, self.rng = mode, mode.posterior, rng
+
+    def run(self, draws, number, told):
+        """Warm up, then keep so many draws; `told` is the Progress of all chains, of which this is one."""
+        posterior, form, rng = self.posterior, self.mode.form, self.rng
+        walker = Walker(posterior.energy, form, rng)
+        for spread in (1.0, 0.5, 0.25, 0.1, 0.0):
+            if walker.place(spread * rng.standard_normal(posterior.size)):
+                break
+        else:
+            raise ConvergenceError("the energy is not finite at its minimum: the temperature is too small for these data")
+        walker.kicks, before = self.mode.kicks, number * (WARMUP + draws)
+        # The start is as wide as the posterior, so there is little to forget; the first chain learns for all.
+        for k in range(WARMUP if number < LEARNING else WARMUP // 4):
+            walker.learn(walker.move())
+            told.update(before + k + 1)
+        self.mode.kicks = walker.kicks
+        self.u, self.energies, rates = np.empty((draws, posterior.size)), np.empty(draws), []
+        for k in range(draws):
+            rates.append(walker.move())
+            self.u[k] = posterior.upright(form.outward(walker.s))
+            self.energies[k] = walker.value
+            told.update(before + WARMUP + k + 1)
+        self.acceptance, self.kicks = float(np.mean(rates)), walker.kicks
+        return self
+
+
+class ExactSolution(Predictor):
+    """Draws from the posterior of the order parameters, and the predictor that they make.
+
+    saddle          the `Solution` of the theory for the same network
+    traces          a Dataset over chain and draw: energy, and tr V_l / r_l of every level
+    acceptance      share of accepted trajectories; kicks: gradients in each
+    rhat, ess       the largest R-hat and the least effective sample size of the traces
+    mixed           whether R-hat is at most 1.05 and the effective sample size at least 100
+    evaluations     factorizations of the kernel
+    """
+
+    def __init__(self, saddle, modes, chains, seed):
+        self.saddle, self.training, self.shape, self.temperature = saddle, saddle.training, saddle.shape, saddle.temperature
+        self.width, self.sigma, self.depth, self.dead = saddle.width, saddle.sigma, saddle.depth, saddle.dead
+        self.likelihood, self.seed, self._modes, self._chains = saddle.likelihood, seed, modes, chains
+        self.acceptance = float(np.mean([chain.acceptance for chain in chains]))
+        self.kicks = max(chain.kicks for chain in chains)
+        self.evaluations = saddle.evaluations + sum(mode.posterior.evaluations for mode in modes)
+        self.traces = self._traces()
+        rhat, ess = rhat_and_ess(np.stack([self.traces[name] for name in self.traces], axis=-1))
+        self.rhat, self.ess = float(np.max(rhat)), float(np.min(ess))
+        self.mixed = bool(self.rhat <= RHAT_LIMIT and self.ess >= ESS_LIMIT)
+
+    def _each(self):
+        """Number of chain and draw, and the `Chain` of order parameters, of every draw."""
+        for number, chain in enumerate(self._chains):
+            for k, u in enumerate(chain.u):
+                yield number, k, chain.posterior.chain(u)
+
+    def _traces(self):
+        shape = len(self._chains), len(self._chains[0].u)
+        self._means, traces = [0.0] * self.depth, [np.empty(shape) for _ in range(self.depth)]
+        for number, k, chain in self._each():
+            for level, v in enumerate(chain.v):
+                traces[level][number, k] = np.trace(v) / len(v)
+                self._means[level] = self._means[level] + v / math.prod(shape)
+        energies = np.stack([chain.energies for chain in self._chains])
+        found = {"energy": energies} | {f"order_parameter_{level + 1}": trace for level, trace in enumerate(traces)}
+        return xr.Dataset({name: (("chain", "draw"), values) for name, values in found.items()})
+
+    @property
+    def log_evidence(self):
+        """log p(y), see `ggdln.theory.evidence`; found on first use, by sampling between a Gaussian and the posterior."""
+        return self._evidence[0]
+
+    @property
+    def log_evidence_error(self):
+        """Standard error of `log_evidence`."""
+        return self._evidence[1]
+
+    @cached_property
+    def _evidence(self):
+        found = []
+        for number, mode in enumerate(self._modes):
+            posterior, rng = mode.posterior, seeds.rng(self.seed, "solve_exact", "evidence", number)
+            draws = np.concatenate([chain.u for chain in self._chains if chain.mode is mode] or [np.empty((0, posterior.size))])
+            volume, error = log_volume(posterior.upright_energy, mode.form, draws, rng)
+            energy = posterior.log_prior_volume() - volume + self.likelihood.shift
+            found.append((log_evidence(self.training, self.temperature, energy), error))
+        values, errors = np.array(found).T
+        return float(np.logaddexp.reduce(values)), float(errors[values.argmax()])
+
+    @cached_property
+    def order_parameters(self):
+        """Means of V_1 ... V_L over the posterior, in the bases of `Solution.order_parameters`."""
+        return in_gate_basis(self.training.powers, self._means, self.shape.variances)
+
+    def conditional_everywhere(self, x, gates):
+        """Mean and variance of the output given each draw, (chain, draw, n), or (chain, draw, n, C), both 0 at dead inputs."""
+        x, gates = self._checked(x, gates, "")
+        live, sides = self.live(x, gates), self.training.sides
+        results = []
+        for values in self.conditional(x[live], gates[live]):
+            full = np.zeros((*values.shape[:2], len(x), sides))
+            full[:, :, live] = values.reshape(*values.shape[:2], -1, sides)
+            results.append(full[..., 0] if self.training.outputs is None else full)
+        return results
+
+    def conditional(self, x, gates):
+        """Mean and variance of the output given each draw, at live inputs, (chain, draw, n) each; n counts outputs too."""
+        shape = len(self._chains), len(self._chains[0].u), len(x) * self.training.sides
+        means, variances = np.empty(shape), np.empty(shape)
+        for number, k, chain in self._each():
+            means[number, k], variances[number, k] = self._given(chain, x, gates, (number, k), covariance=False)
+        return means, np.maximum(variances, 0.0)
+
+    def _given(self, chain, x, gates, which, *, covariance):
+        rng = seeds.rng(self.seed, "solve_exact", "outside", *which)
+        probe = DrawnProbe(self.training, chain, x, gates, self._chains[0].posterior.widths, rng)
+        scale = self.shape.scale * probe.scale
+        mean, spread = self.likelihood.at(chain.b[-1]).predict(probe, covariance)
+        return scale * mean, spread * (np.outer(scale, scale) if covariance else scale**2)
+
+    def moments(self, x, gates, covariance):
+        if not covariance:
+            means, variances = self.conditional(x, gates)
+            return means.mean((0, 1)), variances.mean((0, 1)) + means.var((0, 1), ddof=1)
+        means, total, count = [], 0.0, sum(len(chain.u) for chain in self._chains)
+        for number, k, chain in self._each():
+            mean, spread = self._given(chain, x, gates, (number, k), covariance=True)
+            means.append(mean)
+            total = total + spread / count
+        return np.mean(means, axis=0), total + np.cov(np.array(means).T, ddof=1).reshape(total.shape)
+
+    def components(self, x, gates, count, rng):
+        draws = sum(len(chain.u) for chain in self._chains)
+        numbers = rng.multinomial(count, np.full(draws, 1 / draws))
+        for (number, k, chain), wanted in zip(self._each(), numbers, strict=True):
+            if wanted:
+                yield *self._given(chain, x, gates, (number, k), covariance=True), int(wanted)
+
+    def prediction(self, x, gates):
+        """The predictor with its Monte-Carlo errors: a Dataset over the inputs, and outputs if there are several.
+
+        mean, variance; mean_error, variance_error: their standard errors from the finite number of draws; rhat, ess of the
+        mean given a draw.
+        """
+        x, gates = self._checked(x, gates, "")
+        live = self.live(x, gates)
+        means, variances = self.conditional(x[live], gates[live])
+        mean, squares = means.mean((0, 1)), variances + (means - means.mean((0, 1))) ** 2
+        rhat, ess = rhat_and_ess(means)
+        ess_squares = rhat_and_ess(squares)[1]
+        found = {
+            "mean": mean,
+            "variance": squares.mean((0, 1)) * means[..., 0].size / (means[..., 0].size - 1),
+            "mean_error": means.std((0, 1), ddof=1) / np.sqrt(ess),
+            "variance_error": squares.std((0, 1), ddof=1) / np.sqrt(ess_squares),
+            "rhat": rhat,
+            "ess": ess,
+        }
+        attributes = dict(acceptance=self.acceptance, largest_rhat=self.rhat, least_ess=self.ess, mixed=int(self.mixed))
+        return self.dataset(found, live, attributes, dead={"rhat": 1.0, "ess": float(means[..., 0].size)})
+
+    def between(self, first, second):
+        return np.mean([self._kernel(chain, first, second) for _, _, chain in self._each()], axis=0)
+
+    def _kernel(self, chain, first, second):
+        first, second = (Probe(self.training, chain, *pair) for pair in (first, second))
+        return first.kernel(second) * self.shape.scale**2 * np.outer(first.scale, second.scale)
+
+    def diagonal(self, x, gates):
+        probes = (Probe(self.training, chain, x, gates) for _, _, chain in self._each())
+        return np.mean([(self.shape.scale * probe.scale) ** 2 * probe.diagonal() for probe in probes], axis=0)

@@ -1,0 +1,435 @@
+"""The data term 1/2 y^T (K + T)^-1 y + 1/2 log det (K + T) of a kernel K that is linear in V_L = B B^T, in two exact forms.
+
+`KernelForm` works with matrices of the side P of the training set. All lengths are taken out first: with d the square root of
+the diagonal of K_GP, t = y/d and unit inputs and gates,
+
+    k = (s_L^T V_L s_L') o cos(x, x') + T/d^2,
+
+so the problem that is solved numerically depends on sigma only through t and T/d^2.
+
+`FeatureForm` works with matrices of the number D = r_L N0 of features phi(x) = s_L(g) (x) x / sqrt(N0), and needs T > 0. The
+training set enters through the sums Phi^T Phi, Phi^T y and y^T y alone, so its samples need not be held at once. With
+X = Phi (B (x) 1) and S = X^T X + T,
+
+    log det (K + T) = (P - D) log T + log det S,    y^T (K + T)^-1 y = (y^T y - y^T X S^-1 X^T y) / T.
+
+A form with a temperature and the product of the sigmas is a *likelihood*; its value at some B knows its derivatives and
+predicts. With C outputs a sample is a pair (x, c), and the features are those of `symmetric`.
+"""
+
+import math
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import blas, lapack, solve, solve_triangular
+
+# Random vectors in the model of the Hessian; from 5 to 100 of them the number of steps hardly changed on digits.
+PROBES = 10
+
+
+class KernelForm:
+    """What does not depend on width, sigma, labels and temperature: cosines of the inputs and features of the gates.
+
+    x (P, N0) are live; `powers` are the GatePowers of the distinct gates and `group` (P,) says which of them, and which
+    output, each sample has. Samples must be sorted by group. lengths (P,): sqrt of the diagonal of K_GP at sigma = 1.
+    """
+
+    def __init__(self, x, powers, group, y, lengths):
+        self.powers, self.group, self.count, self.y, self.lengths = powers, group, len(group), y, lengths
+        self.unit = x / np.linalg.norm(x, axis=1)[:, None]
+        self.cosines = blas.dsyrk(1.0, np.asfortranarray(self.unit.T), trans=1, lower=1)
+        mirror(self.cosines)
+        np.fill_diagonal(self.cosines, 1.0)
+        self.starts = np.flatnonzero(np.r_[True, np.diff(group) > 0])
+        self.sizes = np.diff(np.r_[self.starts, self.count])
+        # Few distinct gates: work with one row per gate and copy; many: work with one row per sample, by BLAS.
+        self.grouped = powers.top is None or 4 * len(self.starts) < self.count
+        top = powers.top
+        self.rows = None if top is None else top[group[self.starts]]
+        self.features = None if top is None else np.asfortranarray(self.rows if self.grouped else top[group])
+
+    @property
+    def side(self):
+        """Side of the largest matrices."""
+        return self.count
+
+    def likelihood(self, sigma, temperature):
+        """For a product `sigma` of the prior standard deviations of all layers."""
+        return KernelLikelihood(self, sigma, temperature)
+
+    def gate_kernel(self, b):
+        """s_L^T B B^T s_L' on the training set, lower triangle valid: (P, P), Fortran order."""
+        rows = np.asfortranarray(b if self.features is None else self.features @ b)
+        kernel = blas.dsyrk(1.0, rows, lower=1)
+        if not self.grouped:
+            return kernel
+        mirror(kernel)
+        return self._copied(kernel)
+
+    def in_precision(self, dtype):
+        """Cosines, features and the matrix product in a precision."""
+        return self._single if dtype == np.float32 else (self.cosines, self.features, blas.dgemm)
+
+    @cached_property
+    def _single(self):
+        features = None if self.features is None else self.features.astype(np.float32, order="F")
+        return self.cosines.astype(np.float32, order="F"), features, blas.sgemm
+
+    def expand(self, v):
+        """s_L^T v s_L' on the training set for a symmetric v (r, r), in its precision: (P, P), a new array in Fortran order."""
+        if self.features is not None:
+            _, features, multiply = self.in_precision(v.dtype)
+            v = multiply(1.0, features @ v, features, trans_b=1)
+        return self._copied(v) if self.grouped else v
+
+    def contract(self, w):
+        """F^T (W + W^T) F / 2 for W (P, P) in Fortran order, F the features of the training set: (r, r), in float64."""
+        if self.grouped and len(self.starts) < self.count:
+            w = np.add.reduceat(np.add.reduceat(w.T, self.starts, axis=0), self.starts, axis=1).T
+        if self.features is not None:
+            _, features, multiply = self.in_precision(w.dtype)
+            w = features.T @ multiply(1.0, w, features)
+        w = w.astype(np.float64, copy=False)
+        return (w + w.T) / 2
+
+    def _copied(self, kernel):
+        """A symmetric kernel of the distinct gates as one of all samples, always a new array in Fortran order."""
+        if len(self.starts) == self.count:
+            return np.array(kernel, order="F")
+        return np.repeat(np.repeat(kernel, self.sizes, axis=1), self.sizes, axis=0).T
+
+
+def mirror(a):
+    """Copy the lower triangle of the square array `a` onto its upper one, in blocks to need no second array."""
+    step = 256
+    for i in range(0, len(a), step):
+        j = i + step
+        block = a[i:j, i:j]
+        block[...] = np.tril(block) + np.tril(block, -1).T
+        a[i:j, j:] = a[j:, i:j].T
+
+
+class KernelLikelihood:
+    """Labels t (P,) and noise T/d^2 (P,) of a KernelForm."""
+
+    def __init__(self, form, sigma, temperature):
+        self.form, self.sigma, self.temperature = form, sigma, temperature
+        scale = sigma * form.lengths
+        self.labels, self.noise = form.y / scale, temperature / scale**2
+        self.count, self.shift = form.count, float(np.log(scale).sum())
+
+    @property
+    def pull(self):
+        """y^T y / T, infinite at T = 0."""
+        return float(np.sum(self.form.y**2)) / self.temperature if self.temperature > 0 else math.inf
+
+    @cached_property
+    def floor(self):
+        """A part of y^T (K + T)^-1 y that no K can reduce: labels of inputs with the same gates that aren't linear in x."""
+        form, total = self.form, 0.0
+        for first, size in zip(form.starts, form.sizes, strict=True):
+            part = slice(first, first + size)
+            x, y = form.lengths[part, None] * form.unit[part], form.y[part]
+            total += float(np.sum((y - x @ np.linalg.lstsq(x, y)[0]) ** 2)) if size > 1 else 0.0
+        return total / self.temperature
+
+    def at(self, b):
+        return KernelValue(self, b)
+
+
+class KernelValue:
+    """The data term at one V_L = B B^T, without the constant sum log d, and its derivatives."""
+
+    def __init__(self, likelihood, b):
+        self.likelihood, self.form, self.b = likelihood, likelihood.form, b
+        k = self.form.gate_kernel(b)
+        k *= self.form.cosines
+        diagonal = np.einsum("ii->i", k)
+        diagonal += likelihood.noise
+        variances = diagonal.copy()
+        factor, info = lapack.dpotrf(k, lower=1, clean=1, overwrite_a=1)
+        if info:
+            raise FloatingPointError("k is not positive definite to working precision")
+        pivots = np.einsum("ii->i", factor)
+        # The part of a sample's variance that the samples before it leave unexplained.
+        self.pivot = float(np.min(pivots**2 / variances))
+        self.factor = factor
+        self.weights, _ = lapack.dpotrs(factor, likelihood.labels, lower=1)
+        self.quadratic = float(likelihood.labels @ self.weights)
+        self.entropy = float(np.log(pivots).sum())
+        self.magnitude = self.quadratic / 2 + abs(self.entropy)
+
+    @property
+    def value(self):
+        return self.quadratic / 2 + self.entropy
+
+    @cached_property
+    def v_bar(self):
+        """dH/dV_L = F^T ((k^-1 - k^-1 t t^T k^-1) o cos) F / 2: (r, r)."""
+        inverse, _ = lapack.dpotri(self.factor, lower=1)
+        inverse = blas.dsyr(-1.0, self.weights, lower=1, a=inverse, overwrite_a=1)
+        inverse *= self.form.cosines
+        diagonal = np.einsum("ii->i", inverse)
+        diagonal /= 2
+        return self.form.contract(inverse)
+
+    @property
+    def b_bar(self):
+        """dH/dB: (r, n)."""
+        return 2 * self.v_bar @ self.b
+
+    @property
+    def attraction(self):
+        """How fast the quadratic term falls with the log of the scale of K: t^T k^-1 (k - T/d^2) k^-1 t."""
+        return abs(self.quadratic - float(self.likelihood.noise @ self.weights**2))
+
+    def repulsion(self):
+        """How fast log det k grows with the log of the scale of K, from a few random vectors at T > 0."""
+        noise = self.likelihood.noise
+        if not noise.any():
+            return float(self.form.count)
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(noise), 8))
+        random = solve_triangular(self.factor, signs, lower=True, trans="T", check_finite=False)
+        return max(float(self.form.count - noise @ np.mean(random**2, axis=1)), 0.0)
+
+    def noise_trace(self):
+        """T tr (K + T)^-1."""
+        inverse, _ = lapack.dpotri(self.factor, lower=1)
+        return float(self.likelihood.noise @ np.diagonal(inverse))
+
+    def curvature(self, rng, dtype=np.float64):
+        return KernelCurvature(self, rng, dtype)
+
+    def predict(self, probe, covariance):
+        """Mean (n,) and variance (n,) or covariance (n, n) at a `Probe`, in units of its scale."""
+        cross = probe.training_kernel(self.form)
+        explained = solve_triangular(self.factor, cross.T, lower=True, check_finite=False)
+        mean = cross @ self.weights
+        if covariance:
+            return mean, probe.kernel(probe) - explained.T @ explained
+        return mean, probe.diagonal() - np.einsum("pt,pt->t", explained, explained)
+
+
+class KernelCurvature:
+    """Products with the Hessian of the data term, with w^T dk k^-1 dk' w for tr(k^-1 dk k^-1 dk').
+
+    w are random vectors of covariance k^-1: an accurate model of the Hessian at the cost of a few passes over k, which may be
+    in single precision.
+    """
+
+    def __init__(self, value, rng, dtype):
+        self.value, self.dtype, count, probes = value, dtype, value.form.count, PROBES
+        if count <= 4 * probes:
+            # For few samples all unit vectors: the exact trace, and no noise that looks like negative curvature.
+            signs, probes = np.eye(count) * math.sqrt(count), count
+        else:
+            signs = rng.choice([-1.0, 1.0], size=(count, probes))
+        random = solve_triangular(value.factor, signs, lower=True, trans="T", overwrite_b=True, check_finite=False)
+        vectors = np.column_stack([value.weights, random])
+        # Lengths are taken out, since those of vectors with the inverse kernel may be beyond single precision.
+        lengths = np.linalg.norm(vectors, axis=0)
+        self.vectors = np.asfortranarray(vectors / np.where(lengths > 0, lengths, 1.0), dtype=dtype)
+        self.signs = np.r_[1.0, np.full(probes, -0.5 / probes)] * lengths**2
+
+    def product(self, dv):
+        """Change of dH/dV_L under the change dv of V_L."""
+        form, size = self.value.form, float(np.abs(dv).max()) or 1.0
+        cosines, _, multiply = form.in_precision(self.dtype)
+        change = form.expand((dv / size).astype(self.dtype))
+        change *= cosines
+        changes = multiply(1.0, change, self.vectors).astype(np.float64)
+        response, _ = lapack.dpotrs(self.value.factor, changes, lower=1, overwrite_b=1)
+        response *= self.signs
+        scale = float(np.abs(response).max()) or 1.0
+        response = (response / scale).astype(self.dtype)
+        change = multiply(1.0, self.vectors, response, trans_b=1, c=change, overwrite_c=1)
+        change *= cosines
+        return size * scale * form.contract(change)
+
+
+class FeatureForm:
+    """Sums over the training set, at sigma = 1 and with unit gates: gram = Phi^T Phi, overlap = Phi^T y, square = y^T y.
+
+    gram (r, N0, r, N0), overlap (r, N0, C); `powers` are the GatePowers, r the side of s_L for one output.
+    """
+
+    def __init__(self, powers, dimension):
+        self.powers, self.count, self.square = powers, 0, 0.0
+        self.rank, self.dimension = powers.sizes[-1] // powers.outputs, dimension
+        self.gram = np.zeros((self.rank * dimension,) * 2, order="F")
+        self.overlap = np.zeros((self.rank, dimension, powers.outputs))
+
+    def add(self, x, features, y):
+        """Add live samples x (p, N0) with features (p, r), both with all lengths in x, and labels y (p, C)."""
+        step = max(1, 2**24 // (self.rank * self.dimension))
+        for first in range(0, len(x), step):
+            part = slice(first, first + step)
+            phi = (features[part, :, None] * x[part, None, :]).reshape(-1, self.rank * self.dimension)
+            self.gram = blas.dsyrk(1.0, phi.T, beta=1.0, c=self.gram, lower=1, overwrite_c=1)
+            self.overlap += (phi.T @ y[part]).reshape(self.overlap.shape)
+        self.count += y.size
+        self.square += float(np.sum(y**2))
+
+    def finished(self):
+        """Itself, once all samples are in."""
+        mirror(self.gram)
+        self.gram = self.gram.T  # symmetric, and in C order
+        return self
+
+    @property
+    def side(self):
+        """Side of the largest matrices."""
+        return self.rank * self.dimension * self.powers.outputs
+
+    def likelihood(self, sigma, temperature):
+        """For a product `sigma` of the prior standard deviations of all layers."""
+        return FeatureLikelihood(self, sigma, temperature)
+
+
+class FeatureLikelihood:
+    """A FeatureForm at a temperature."""
+
+    def __init__(self, form, sigma, temperature):
+        self.form, self.sigma, self.temperature = form, sigma, temperature
+        self.count, self.shift = form.count, 0.0
+
+    @property
+    def pull(self):
+        """y^T y / T."""
+        return self.form.square / self.temperature
+
+    @cached_property
+    def floor(self):
+        """The part of y^T (K + T)^-1 y that no K can reduce: labels that aren't linear in the features."""
+        form = self.form
+        overlap = form.overlap.reshape(len(form.gram), -1)
+        ridge = 1e-12 * float(np.trace(form.gram)) * np.eye(len(form.gram))
+        fitted = np.sum(overlap * solve(form.gram + ridge, overlap, assume_a="pos", check_finite=False))
+        return max(form.square - float(fitted), 0.0) / self.temperature
+
+    def at(self, b):
+        return FeatureValue(self, b)
+
+
+class FeatureValue:
+    """The data term at one V_L = B B^T and its derivatives. Matrices of side n N0 for B (r C, n)."""
+
+    def __init__(self, likelihood, b):
+        self.likelihood, self.form, self.b = likelihood, likelihood.form, b
+        form, temperature = self.form, likelihood.temperature
+        self.columns = n = b.shape[1]
+        # One (r, n) matrix for each output, B_c, since X = Phi B_c for its samples; and X^T Phi (n N0, r, N0).
+        self.parts = likelihood.sigma * b.reshape(form.rank, form.powers.outputs, n).transpose(1, 0, 2)
+        gram, shape = form.gram.reshape(form.rank, -1), (n * form.dimension, form.rank, form.dimension)
+        images = [(part.T @ gram).reshape(shape) for part in self.parts]
+        s = sum(np.matmul(part.T, image) for part, image in zip(self.parts, images, strict=True)).reshape(shape[0], -1)
+        self.is_square = b.shape[0] == n
+        self.images = None if self.is_square else images
+        s[np.diag_indices_from(s)] += temperature
+        factor, info = lapack.dpotrf(s.T, lower=1, clean=1, overwrite_a=1)
+        if info:
+            raise FloatingPointError("Phi^T Phi + T is not positive definite to working precision")
+        self.factor = factor
+        pairs = zip(self.parts, np.moveaxis(form.overlap, 2, 0), strict=True)
+        labels = sum(part.T @ overlap for part, overlap in pairs).ravel()
+        self.weights, _ = lapack.dpotrs(factor, labels, lower=1)
+        self.pivot = 1.0
+        self.quadratic = (form.square - float(labels @ self.weights)) / temperature
+        pivots = np.einsum("ii->i", factor)
+        self.entropy = float(np.log(pivots).sum()) + (form.count - len(factor)) / 2 * math.log(temperature)
+        # Rounding of y^T y / T, from which the rest is taken off, is far below that of an ill-conditioned kernel.
+        self.magnitude = abs(self.quadratic) / 2 + abs(self.entropy) + 1e-4 * form.square / temperature
+
+    @property
+    def value(self):
+        return self.quadratic / 2 + self.entropy
+
+    @cached_property
+    def inverse(self):
+        """S^-1: (n N0, n N0)."""
+        inverse, _ = lapack.dpotri(self.factor, lower=1)
+        mirror(inverse)
+        return inverse.T  # symmetric, and in C order
+
+    @cached_property
+    def _b_inverse(self):
+        return np.linalg.inv(self.b)
+
+    @cached_property
+    def force(self):
+        """2 B^T (dH/dV_L) B = sum over input dimensions of 1 - T S^-1 - w w^T: (n, n), without cancellation at small T."""
+        n, dimension = self.columns, self.form.dimension
+        blocks = self.inverse.reshape(n, dimension, n, dimension)
+        weights = self.weights.reshape(n, dimension)
+        trace = np.einsum("ajbj->ab", blocks)
+        return dimension * np.eye(n) - self.likelihood.temperature * trace - weights @ weights.T
+
+    @property
+    def v_bar(self):
+        """dH/dV_L: (r, r), for a square B."""
+        return self._b_inverse.T @ self.force @ self._b_inverse / 2
+
+    @property
+    def b_bar(self):
+        """dH/dB: (r, n). A square B has it from `force`; for fewer columns small differences are divided by T."""
+        if self.is_square:
+            return self._b_inverse.T @ self.force
+        form, parts = self.form, []
+        inverse = self.inverse.reshape(-1, self.columns, form.dimension)
+        weights = self.weights.reshape(self.columns, form.dimension)
+        for image, overlap in zip(self.images, np.moveaxis(form.overlap, 2, 0), strict=True):
+            residual = (overlap - np.tensordot(self.weights, image, 1)) / self.likelihood.temperature
+            parts.append(np.tensordot(image, inverse, ((0, 2), (0, 2))) - residual @ weights.T)
+        return self.likelihood.sigma * np.stack(parts, axis=1).reshape(self.b.shape)
+
+    @property
+    def attraction(self):
+        """How fast the quadratic term falls with the log of the scale of K."""
+        return float(self.weights @ self.weights)
+
+    def repulsion(self):
+        """How fast log det grows with the log of the scale of K."""
+        return len(self.factor) - self.likelihood.temperature * float(np.trace(self.inverse))
+
+    def noise_trace(self):
+        """T tr (K + T)^-1."""
+        return self.form.count - self.repulsion()
+
+    def curvature(self, rng, dtype=np.float64):
+        return FeatureCurvature(self)
+
+    def predict(self, probe, covariance):
+        """Mean (n,) and variance (n,) or covariance (n, n) at a `Probe`, in units of its scale.
+
+        What the network may do with gates outside the training span, which has no features here, is its prior.
+        """
+        temperature = self.likelihood.temperature
+        rows = probe.rows[probe.group]
+        features = (rows[:, :, None] * probe.x[:, None, :]).reshape(len(rows), -1)
+        left = solve_triangular(self.factor, features.T, lower=True, check_finite=False)
+        mean = features @ self.weights
+        if covariance:
+            return mean, temperature * left.T @ left + probe.outside()
+        return mean, temperature * np.einsum("pt,pt->t", left, left) + probe.outside_diagonal()
+
+
+class FeatureCurvature:
+    """Products with the Hessian of the data term, exact: -1/2 tr(Y E Y E') + w^T E Y E' w with Y = 1 - T S^-1, dV = B E B^T."""
+
+    def __init__(self, value):
+        self.value = value
+        self.y = -value.likelihood.temperature * value.inverse
+        self.y[np.diag_indices_from(self.y)] += 1
+
+    def product(self, dv):
+        """Change of dH/dV_L under the change dv of V_L."""
+        value = self.value
+        n, dimension = value.columns, value.form.dimension
+        inverse = value._b_inverse
+        change = inverse @ dv @ inverse.T
+        y, weights = self.y.reshape(n, dimension, n, dimension), value.weights.reshape(n, dimension)
+        moved = np.tensordot(change, y, (1, 0))  # E Y
+        trace = np.einsum("ajci,cibj->ab", y, moved, optimize=True)
+        pushed = (self.y @ (change @ weights).ravel()).reshape(n, dimension)
+        result = -trace / 2 + pushed @ weights.T
+        return inverse.T @ ((result + result.T) / 2) @ inverse

@@ -1,0 +1,165 @@
+"""Width, prior, temperature and number of gates chosen by evidence.
+
+At the saddle point H does not change with the order parameters, so its derivatives by sigma, T and N are those at fixed ones,
+and cost nothing beyond the solution. What is left free follows them to the maximum of log p(y); what is given as several values
+is tried at each of them.
+"""
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from scipy.optimize import minimize
+
+from ggdln.core import checks
+from ggdln.core.display import Shown
+from ggdln.core.errors import GgdlnError, InputError
+from ggdln.theory.solution import NetworkShape, saddle_point, solver_of
+from ggdln.theory.training import Training
+
+START = {"width": 100.0, "sigma": 1.0, "temperature": 0.1}
+BOUNDS = {"width": (1.0, 1e7), "sigma": (1e-3, 1e3), "temperature": (1e-8, 1e3)}
+"""Of what is free; temperatures in units of the mean squared label."""
+
+
+def select(x, gates, y, *, width=None, sigma=None, temperature=None, M=None, depth=1, loops=0, solver=None):
+    """The network with the largest evidence for inputs x (P, N0), gates (P, M) and labels y (P,) or (P, C): a `Selection`.
+
+    width, sigma, temperature    a number is kept, several are tried, None is free: it is found by gradient
+    M                            numbers of gates to try, for gates of which the first M are taken; None takes all
+    depth, loops, solver         as for `solve`; loops=1 corrects the evidence at each point that is tried
+
+    Free temperatures are above 0. A point without a solution has evidence NaN.
+    """
+    x, gates = checks.inputs(x, gates)
+    y, solver = checks.labels("y", y, len(x)), solver_of(solver)
+    given = {"width": width, "sigma": sigma, "temperature": temperature}
+    free = [name for name, value in given.items() if value is None]
+    axes = {name: _values(name, value) for name, value in given.items() if value is not None}
+    counts = [gates.shape[1]] if M is None else [checks.integer("M", m, 1) for m in np.atleast_1d(M).tolist()]
+    if max(counts) > gates.shape[1]:
+        raise InputError(f"M: expected at most the {gates.shape[1]} gates given, got {max(counts)}")
+    points, trainings = [], {}
+    for count in counts:
+        training = Training.of(x, gates[:, :count], y, depth=depth, basis=solver.basis, form=solver.form)
+        trainings[count] = training
+        for values in itertools.product(*axes.values()):
+            fixed = dict(zip(axes, values, strict=True))
+            points.append(_Climb(training, fixed, free, float(np.mean(y**2)) or 1.0, solver, loops).point(count))
+    return Selection.of({"M": counts} | axes, points, free)
+
+
+def _values(name, value):
+    infinite = name == "width"
+    low, exclusive = (0, name != "temperature")
+    many = np.ndim(value) > 0
+    found = list(value) if many else [value]
+    if not found:
+        raise InputError(f"{name}: expected at least one value, got {value!r}")
+    return [checks.number(name, one, low, exclusive=exclusive, infinite=infinite) for one in found]
+
+
+@dataclass(frozen=True, repr=False)
+class Selection(Shown):
+    """What was tried, and the best of it.
+
+    best        width, sigma, temperature and M with the largest evidence
+    solution    the solution there
+    curve       a Dataset over the axes with several values: log_evidence, and each free parameter where it is largest
+    """
+
+    best: dict
+    solution: Any
+    curve: xr.Dataset
+
+    def facts(self):
+        return self.best | {"log_evidence": self.solution.log_evidence, "tried": self.curve.log_evidence.size}
+
+    @classmethod
+    def of(cls, axes, points, free):
+        """From the axes and the points in the order of their product."""
+        shape = [len(values) for values in axes.values()]
+        names = ["log_evidence", *free]
+        data = {name: (tuple(axes), np.array([point[name] for point in points]).reshape(shape)) for name in names}
+        curve = xr.Dataset(data, coords={name: list(values) for name, values in axes.items()})
+        lonely = [name for name, values in axes.items() if len(values) == 1]
+        evidence = curve.log_evidence.values.ravel()
+        if not np.isfinite(evidence).any():
+            raise points[0]["error"]
+        best = points[int(np.nanargmax(evidence))]
+        return cls({name: best[name] for name in (*START, "M")}, best["solution"], curve.squeeze(lonely))
+
+
+class _Climb:
+    """The maximum of the evidence over the free parameters, by their logarithms."""
+
+    def __init__(self, training, fixed, free, unit, solver, loops):
+        self.training, self.fixed, self.free, self.solver, self.loops = training, fixed, free, solver, loops
+        self.unit = {"temperature": unit}
+        self.trail = ()
+
+    def point(self, count):
+        """The evidence and parameters at the maximum, for `count` gates."""
+        found = {"M": count, "log_evidence": math.nan, "solution": None, "error": None}
+        try:
+            values = self.climb()
+            solution = self.solve(values)
+            if self.loops:
+                from ggdln.theory.loops import one_loop
+
+                solution = one_loop(solution, self.loops)
+            found |= values | {"log_evidence": solution.log_evidence, "solution": solution}
+        except GgdlnError as error:
+            found |= dict.fromkeys(self.free, math.nan) | self.fixed | {"error": error}
+        return found
+
+    def solve(self, values):
+        shape = NetworkShape(values["width"], values["sigma"], self.training.depth)
+        solution = saddle_point(self.training, shape, values["temperature"], self.solver, trail=self.trail)
+        self.trail = () if shape.is_infinite else [(0.0, solution.layers)]
+        return solution
+
+    def climb(self):
+        """All parameters by name."""
+        if not self.free:
+            return self.fixed
+        units = np.array([self.unit.get(name, 1.0) for name in self.free])
+        bounds = [np.log(np.array(BOUNDS[name]) * unit) for name, unit in zip(self.free, units, strict=True)]
+        start = np.log([START[name] * unit for name, unit in zip(self.free, units, strict=True)])
+
+        def energy(logs):
+            values = self.fixed | dict(zip(self.free, map(float, np.exp(logs)), strict=True))
+            try:
+                solution = self.solve(values)
+            except GgdlnError:
+                return 1e100, np.zeros(len(logs))
+            return -solution.log_evidence, np.array([slopes(solution)[name] for name in self.free])
+
+        # The first step is as long as the gradient, which would lead into the corners of the bounds.
+        unit = max(1.0, float(np.linalg.norm(energy(start)[1])))
+
+        def scaled(logs):
+            value, gradient = energy(logs)
+            return value / unit, gradient / unit
+
+        found = minimize(scaled, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-10, "maxiter": 60})
+        return self.fixed | dict(zip(self.free, map(float, np.exp(found.x)), strict=True))
+
+
+def slopes(solution):
+    """Derivatives of -log p(y) by the logarithms of width, sigma and temperature, at a `Solution`."""
+    data, depth = solution.data, solution.depth
+    noise = data.noise_trace()
+    attraction, explained = data.attraction, data.likelihood.count - noise
+    lost = data.quadratic - attraction  # T |(K + T)^-1 y|^2
+    dead = solution.training
+    count = dead.dead * dead.sides
+    by_temperature = (noise - lost) / 2
+    if solution.temperature > 0:
+        by_temperature += count / 2 - dead.dead_square / (2 * solution.temperature)
+    prior = sum(float(np.sum(np.expm1(layer.logs) - layer.logs)) for layer in solution.layers)
+    width = 0.0 if solution.shape.is_infinite else solution.shape.widths[0] / 2 * prior
+    return {"width": width, "sigma": (depth + 1) * (explained - attraction), "temperature": by_temperature}

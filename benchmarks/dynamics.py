@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from ggdln.core.diagnostics import rhat_and_ess
 from ggdln.core.seeds import rng as stream
 from ggdln.networks.data import training_floor
-from ggdln.networks.diagnostics import rhat_and_ess
 from ggdln.networks.gibbs import sample_posterior
 from ggdln.networks.langevin import langevin
 from ggdln.networks.settings import Sampling, Training

@@ -1,6 +1,7 @@
 """A killed calculation goes on from its last saved state and gives the bits of an unbroken one."""
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -120,3 +121,14 @@ def test_progress_reports_rate_and_time_left():
     done, total, rate, left = calls[-1]
     assert (done, total, left) == (2, 2, 0)
     assert rate > 0
+
+
+@pytest.mark.parametrize("progress", [True, None])
+def test_progress_is_a_line_of_the_terminal_or_of_the_log(progress, capsys, caplog):
+    """True prints to the standard error stream the line that otherwise is logged, and then nothing is logged."""
+    with caplog.at_level("INFO", logger="ggdln"):
+        train_ensemble(*DATA, **COMMON, runs=2, runtime=Runtime(progress=progress))
+    printed, logged = capsys.readouterr().err.splitlines(), [record.getMessage() for record in caplog.records]
+    lines, others = (printed, logged) if progress else (logged, printed)
+    assert not others
+    assert re.fullmatch(r"train_ensemble: 2 of 2 runs, \S+ per second, 0 s left", lines[-1])

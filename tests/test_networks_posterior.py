@@ -5,8 +5,8 @@ import warnings
 import numpy as np
 import pytest
 
+from ggdln.core.diagnostics import rhat_and_ess
 from ggdln.core.errors import ConvergenceError, InputError
-from ggdln.networks.diagnostics import rhat_and_ess
 from ggdln.networks.gibbs import sample_posterior
 from ggdln.networks.langevin import langevin
 from ggdln.networks.settings import Runtime, Sampling

@@ -7,6 +7,7 @@ from scipy.integrate import solve_ivp
 from ggdln.core.errors import InputError
 from ggdln.core.seeds import rng as stream
 from ggdln.networks.data import training_floor
+from ggdln.networks.device import Place
 from ggdln.networks.flow import phi
 from ggdln.networks.settings import Network, Runtime, Training
 from ggdln.networks.status import CONVERGED, DIVERGED, FLOOR, UNFINISHED
@@ -217,9 +218,12 @@ def test_wrong_arguments_are_named(change, message):
         (Training, dict(integrator="gd"), "integrator: expected 'flow' or 'descent', got 'gd'"),
         (Training, dict(accuracy=0), "accuracy"),
         (Training, dict(max_steps=0), "max_steps: expected a whole number >= 1, got 0"),
-        (Runtime, dict(device="tpu"), "device: expected 'auto' or 'cpu' or 'cuda', got 'tpu'"),
+        (Runtime, dict(device="tpu"), "device: expected 'auto' or 'cpu' or 'cuda' or 'cuda:N' or 'mps', got 'tpu'"),
+        (Runtime, dict(device="cuda:N"), "device: .*got 'cuda:N'"),
+        (Runtime, dict(device="cuda:-1"), "device: .*got 'cuda:-1'"),
+        (Runtime, dict(device=0), "device: .*got 0"),
         (Runtime, dict(dtype="float16"), "dtype: expected 'float32' or 'float64', got 'float16'"),
-        (Runtime, dict(progress=3), "progress"),
+        (Runtime, dict(progress=3), r"progress: expected True or a function of \(done, total, rate, seconds_left\), got 3"),
         (Network, dict(width=True), "width"),
     ],
 )
@@ -227,3 +231,30 @@ def test_settings_check_themselves(group, change, message):
     """A value out of range is refused where it is written."""
     with pytest.raises(InputError, match=message):
         group(**change)
+
+
+@pytest.mark.parametrize(
+    ("runtime", "count", "mps", "message"),
+    [
+        (dict(device="cuda"), 0, False, "device: 'cuda' was asked for, but torch finds only 'cpu' here"),
+        (dict(device="cuda:1"), 1, False, "device: 'cuda:1' was asked for, but torch finds only 'cpu', 'cuda', 'cuda:0' here"),
+        (dict(device="mps"), 0, False, "device: 'mps' was asked for, but torch finds only 'cpu' here"),
+        (dict(device="mps", dtype="float64"), 0, True, "dtype: 'float64' doesn't exist on the device 'mps'"),
+        (dict(device="cuda:1"), 2, False, "cuda:1"),
+        (dict(device="auto"), 1, True, "cuda"),
+        (dict(device="auto"), 0, True, "cpu"),
+        (dict(device="mps"), 0, True, "mps"),
+    ],
+)
+def test_a_device_is_taken_if_torch_has_it(runtime, count, mps, message, monkeypatch):
+    """Names of devices on machines with so many CUDA devices, with or without mps: taken, or refused with what is there."""
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: count > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+    if ": " in message:
+        with pytest.raises(InputError, match=message):
+            Place.of(Runtime(**runtime), "float32")
+    else:
+        assert str(Place.of(Runtime(**runtime), "float32").device) == message

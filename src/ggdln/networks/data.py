@@ -9,8 +9,15 @@ from ggdln.core.errors import InputError
 from ggdln.theory.kernels import gp_kernel
 
 
+class Layout(NamedTuple):
+    """Names and sizes of the dimensions of a prediction at the test inputs, and of the readout statistics U."""
+
+    prediction: dict
+    readout: dict
+
+
 class Data(NamedTuple):
-    """Training inputs x (P, N0), gates (P, M) and labels y (P,); test inputs x_test (P_t, N0) and gates_test (P_t, M)."""
+    """Training inputs x (P, N0), gates (P, M), labels y (P,) or (P, C); test inputs x_test (P_t, N0), gates_test (P_t, M)."""
 
     x: np.ndarray
     gates: np.ndarray
@@ -21,7 +28,8 @@ class Data(NamedTuple):
     @classmethod
     def checked(cls, x, gates, y, x_test, gates_test):
         """From whatever holds such numbers."""
-        x, gates, y = checks.training_set(x, gates, y)
+        x, gates = checks.inputs(x, gates)
+        y = checks.labels("y", y, len(x))
         x_test, gates_test = checks.inputs(x_test, gates_test, prefix="test ")
         for name, test, train in (("x_test", x_test, x), ("gates_test", gates_test, gates)):
             if test.shape[1] != train.shape[1]:
@@ -39,24 +47,39 @@ class Data(NamedTuple):
         """P, N0 and M."""
         return *self.x.shape, self.gates.shape[1]
 
+    @property
+    def outputs(self):
+        """C."""
+        return 1 if self.y.ndim == 1 else self.y.shape[1]
+
+    @property
+    def layout(self):
+        """How results are laid out."""
+        tests, M = len(self.x_test), self.gates.shape[1]
+        if self.y.ndim == 1:
+            return Layout(dict(test=tests), dict(m=M, n=M))
+        C = self.outputs
+        return Layout(dict(test=tests, output=C), dict(m=M, output=C, n=M, output2=C))
+
 
 def training_floor(x, gates, y, depth):
-    """The least mean squared training error of a gated network: the part of y outside its feature space.
+    """The least mean squared training error of a gated network: the part of y, (P,) or (P, C), outside its feature space.
 
     The features are the products of `depth` gates with the inputs, whose Gram matrix is the GP kernel up to a factor.
-    A network narrower than min(M, N0) may not get that far.
+    A network narrower than min(M C, N0) may not get that far.
     """
+    outputs = y.reshape(len(y), -1).T
     # without unit diagonals, an input with small gates would look like one without any
     kernel = gp_kernel(x, gates, depth=depth)
     scale = np.sqrt(np.diagonal(kernel))
     live = scale > 0
     kernel = kernel[np.ix_(live, live)] / np.outer(scale[live], scale[live])
-    outside = np.sum(y[~live] ** 2)
+    outside = sum(np.sum(output[~live] ** 2) for output in outputs)
     if live.any():
         values, vectors = np.linalg.eigh(kernel)
         null = values <= values[-1] * len(values) * np.finfo(float).eps
         if null.any():
             # orthogonality is to the columns of the scaled kernel, so undo the scale: null space of K is scale^-1 v
             basis, _ = np.linalg.qr(vectors[:, null] / scale[live][:, None])
-            outside += np.sum((basis.T @ y[live]) ** 2)
-    return float(outside / len(y))
+            outside += sum(np.sum((basis.T @ output[live]) ** 2) for output in outputs)
+    return float(outside / y.size)

@@ -15,7 +15,7 @@ START_ITERATIONS, TRACK_EVERY = 30, 5
 
 @dataclass(frozen=True, eq=False)
 class DescentState(TrainingState):
-    """Also the estimate of the largest eigenvalue (R,) of Theta and of its eigenvector (R, P)."""
+    """Also the estimate of the largest eigenvalue (R,) of Theta and of its eigenvector (R, P C)."""
 
     vector: torch.Tensor
     largest: torch.Tensor
@@ -44,14 +44,14 @@ class Descent:
 
 
 def start_vector(runs, y):
-    """A fixed unit vector with a component along every smooth direction, one per run: (R, P)."""
+    """A fixed unit vector with a component along every smooth direction, one per run: (R, P C)."""
     index = torch.arange(len(y), device=y.device, dtype=y.dtype)
     vector = 1 + torch.cos(index * index)
     return (vector / vector.norm()).expand(runs, -1).clone()
 
 
 def power_iteration(local, vector, iterations):
-    """Unit vectors (R, P) and estimates (R,) of the largest eigenvalue of Theta, by iterating from `vector`."""
+    """Unit vectors (R, P C) and estimates (R,) of the largest eigenvalue of Theta, by iterating from `vector`."""
     for _ in range(iterations):
         image = local.jvp(local.vjp(vector))
         largest = image.norm(dim=-1)

@@ -17,12 +17,14 @@ class Place(NamedTuple):
     @classmethod
     def of(cls, runtime, dtype):
         """The place that a `Runtime` asks for, with the precision `dtype` if it has none of its own."""
-        name = runtime.device
-        if name == "cuda" and not torch.cuda.is_available():
-            raise InputError("device: 'cuda' was asked for, but torch finds no CUDA device; use 'auto' or 'cpu'")
+        name, dtype, found = runtime.device, runtime.dtype or dtype, devices()
         if name == "auto":
-            name = "cuda" if torch.cuda.is_available() else "cpu"
-        return cls(torch.device(name), getattr(torch, runtime.dtype or dtype))
+            name = "cuda" if "cuda" in found else "cpu"
+        if name not in found:
+            raise InputError(f"device: {name!r} was asked for, but torch finds only {', '.join(map(repr, found))} here")
+        if name == "mps" and dtype == "float64":
+            raise InputError("dtype: 'float64' doesn't exist on the device 'mps'; use dtype 'float32' or device 'cpu'")
+        return cls(torch.device(name), getattr(torch, dtype))
 
     @property
     def names(self):
@@ -36,7 +38,24 @@ class Place(NamedTuple):
 
     def tensor(self, values):
         """Numbers in this precision, on this device."""
-        return torch.tensor(values, device=self.device, dtype=self.dtype)
+        # made on the host: half the bytes to send, and no float64 on a device that has none
+        return torch.tensor(values, dtype=self.dtype).to(self.device)
+
+
+def devices():
+    """Names of the devices that torch finds; "cuda" is the current one of "cuda:0", "cuda:1", ..."""
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    graphics = ["cuda", *(f"cuda:{i}" for i in range(count))] if count else []
+    return ["cpu", *graphics, *(["mps"] if torch.backends.mps.is_available() else [])]
+
+
+def hosted(function, *tensors):
+    """What a function of linear algebra gives, computed on the CPU where the device of the tensors lacks it: on "mps"."""
+    device = tensors[0].device
+    if device.type != "mps":
+        return function(*tensors)
+    result = function(*(tensor.cpu() for tensor in tensors))
+    return result.to(device) if isinstance(result, torch.Tensor) else [part.to(device) for part in result]
 
 
 def group_size(place, floats_per_run, memory_mb):

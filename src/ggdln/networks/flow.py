@@ -8,7 +8,7 @@ and Matthews (2002), with its second-order companion for the error. A function o
 
     psi(h L) v = psi(0) v - h J_0^T Q [ (psi(z) - psi(0)) / z ] Q^T J_0 v,    z = -h D,
 
-so a step needs one eigendecomposition (P, P) and a few applications of J and J^T, whatever the number of weights.
+so a step needs one eigendecomposition (P C, P C) and a few applications of J and J^T, whatever the number of weights.
 """
 
 import math
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import torch
 
+from ggdln.networks.device import hosted
 from ggdln.networks.state import TrainingState
 
 GROW, SHRINK, SAFETY = 8.0, 0.1, 0.9
@@ -33,7 +34,7 @@ class FlowState(TrainingState):
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """Eigenvalues (R, P) and eigenvectors (R, P, P) of Theta at the start of a step, and the residual in them (R, P)."""
+    """Eigenvalues (R, P C) and eigenvectors (R, P C, P C) of Theta at the start of a step; the residual in them (R, P C)."""
 
     values: torch.Tensor
     vectors: torch.Tensor
@@ -56,7 +57,7 @@ class Flow:
 
     def advance(self, objective, state, position):
         """One accepted step of every run."""
-        values, vectors = eigh(position.local.kernel())
+        values, vectors = hosted(eigh, position.local.kernel())
         spectrum = Spectrum(values.clamp_min(0), vectors, _times(vectors.mT, position.residual))
         finish = _time_to(spectrum, 0.998 * objective.target)
         length = self._length(state.length, spectrum, position)

@@ -1,8 +1,8 @@
 """Langevin dynamics as the paper defines it.
 
-    w <- w - eps dE/dw + sqrt(2 eps T) eta,    E = 1/2 sum (f - y)^2 + T / (2 sigma^2) |w|^2.
+    w <- w - eps dE/dw + sqrt(2 eps T) eta,    E = 1/2 sum (f - y)^2 + sum_l T / (2 sigma_l^2) |w_l|^2.
 
-The directions of w that the data leave free relax at the rate eps T / sigma^2 per step only, so the chains start from
+The directions of w that the data leave free relax at the rate eps T / sigma_l^2 per step only, so the chains start from
 the prior, where those directions already are in equilibrium.
 """
 
@@ -41,7 +41,7 @@ def langevin(x, gates, y, x_test, gates_test, *, temperature, seed, step=0.2, sa
 
 @dataclass(frozen=True, eq=False)
 class LangevinState(State):
-    """Also the estimate of the largest eigenvalue (R,) of Theta and of its eigenvector (R, P)."""
+    """Also the estimate of the largest eigenvalue (R,) of Theta and of its eigenvector (R, P C)."""
 
     vector: torch.Tensor
     largest: torch.Tensor
@@ -64,13 +64,13 @@ class Langevin:
 
     def advance(self, posterior, state, streams, sweep):
         """One step, after `sweep` earlier ones."""
-        network, temperature, decay = posterior.network, posterior.temperature, posterior.temperature / posterior.sigma**2
+        network, temperature, decay = posterior.network, posterior.temperature, posterior.decay
         vector, largest = state.vector, state.largest
         local = network.linearize(state.weights)
         if sweep < self.warmup and sweep % TRACK_EVERY == 0:
             vector, current = power_iteration(local, vector, 1)
             largest = current if sweep < self.warmup / 2 else torch.maximum(largest, current)
-        epsilon = (self.step / (largest + decay))[:, None]
+        epsilon = (self.step / (largest + posterior.largest_decay))[:, None]
         noise = torch.sqrt(2 * temperature * epsilon) * streams.normal(network.size)
         gradient = local.vjp(local.f - posterior.y)
         weights = state.weights * (1 - epsilon * decay) - epsilon * gradient + noise

@@ -1,24 +1,26 @@
 """Networks as functions of their weights, many weight vectors at once, with their tangent map at hand.
 
 A network holds its inputs. Its weights are one flat row per run, (R, D), so that an integrator or a sampler never needs
-to know the layers. `linearize` gives the outputs f (R, P), the tangent map J v (`jvp`), its transpose J^T u (`vjp`) and
-the tangent kernel Theta = J J^T (`kernel`), whose Hadamard form costs products of (P, N) matrices instead of (P, D)
-ones.
+to know the layers. With C outputs, which share all layers but the readout, f is one row over the P C pairs of an input and an
+output. `linearize` gives f (R, P C), the tangent map J v (`jvp`), its transpose J^T u (`vjp`) and the tangent kernel
+Theta = J J^T (`kernel`), whose Hadamard form costs products of (P C, N) matrices instead of (P C, D) ones.
 """
 
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import ClassVar
 
 import torch
 
+from ggdln.networks import pairs
 from ggdln.networks.data import training_floor
 
 
 @dataclass(frozen=True, eq=False)
 class DirectInputs:
-    """First-layer weights W_1 (N, N0) as they are, on inputs x (P, N0) already divided by sqrt(N0): h_1 = x W_1^T."""
+    """First-layer weights W_1 (N_1, N0) as they are, on inputs x (P, N0) already divided by sqrt(N0): h_1 = x W_1^T."""
 
     x: torch.Tensor
     width: int
@@ -43,10 +45,10 @@ class DirectInputs:
 
 @dataclass(frozen=True, eq=False)
 class DualInputs:
-    """First-layer weights as W_1 = W_1(0) + C^T x / sqrt(N0), with C (P, N) in their place; `start` is h_1(0) (R, P, N).
+    """First-layer weights as W_1 = W_1(0) + B^T x / sqrt(N0), with B (P, N_1) in their place; `start` is h_1(0) (R, P, N_1).
 
-    Gradient descent moves W_1 in the span of the training inputs only. In these coordinates h_1 = h_1(0) + X C with
-    X = x.x'/N0, and the gradient by W_1 needs no matrix product: C changes by u o b. The tangent map followed by its
+    Gradient descent moves W_1 in the span of the training inputs only. In these coordinates h_1 = h_1(0) + X B with
+    X = x.x'/N0, and the gradient by W_1 needs no matrix product: B changes by u o b. The tangent map followed by its
     transpose is the same as before, so an integrator written with `jvp` and `vjp` runs unchanged, on fewer products.
     """
 
@@ -69,17 +71,18 @@ class DualInputs:
 
 @dataclass(frozen=True, eq=False)
 class _Network:
-    """What the two architectures share: inputs, and weights in flat rows whose last layer is the readout."""
+    """What the two architectures share: inputs, widths N_1 .. N_L, C outputs, weights in flat rows whose end is the readout."""
 
     inputs: DirectInputs | DualInputs
-    width: int
+    widths: tuple
+    outputs: int
 
-    @property
+    @cached_property
     def lengths(self):
         """Number of weights of each layer."""
         return [rows * columns for rows, columns in self.shapes]
 
-    @property
+    @cached_property
     def size(self):
         return sum(self.lengths)
 
@@ -87,6 +90,11 @@ class _Network:
         """Views of flat weights (R, D), one (R, rows, columns) per layer."""
         parts = torch.split(weights, self.lengths, dim=-1)
         return [part.unflatten(-1, shape) for part, shape in zip(parts, self.shapes, strict=True)]
+
+    def scaled(self, numbers, factors):
+        """Numbers (..., D) for the weights, those of each layer times its own factor."""
+        parts = torch.split(numbers, self.lengths, dim=-1)
+        return torch.cat([factor * part for factor, part in zip(factors, parts, strict=True)], dim=-1)
 
     @property
     def dual_pays(self):
@@ -103,76 +111,93 @@ class _Network:
     def direct(self, coordinates, start):
         """Weights (R, D) from dual coordinates and the weights `start` (R, D) that they were centred on."""
         x = self.inputs.x
-        size = len(x) * self.width
-        first = coordinates[:, :size].unflatten(-1, (len(x), self.width)).mT @ x
+        size = len(x) * self.widths[0]
+        first = coordinates[:, :size].unflatten(-1, (len(x), self.widths[0])).mT @ x
         first = self.layers(start)[0] + first
         return torch.cat([first.flatten(1), coordinates[:, size:]], dim=1)
 
     def readout_statistics(self, weights):
-        """U[m, n] = sum_i a_{m,i} a_{n,i} / N: (R, M, M), with M = 1 in a network without gates."""
-        readout = self.layers(weights)[-1]
-        return readout @ readout.mT / self.width
+        """U[m C + c, n C + d] = sum_i a^c_{m,i} a^d_{n,i} / N_L: (R, M C, M C), with M = 1 in a network without gates."""
+        readout = self.layers(weights)[-1].flatten(1).unflatten(1, (-1, self.widths[-1]))
+        return readout @ readout.mT / self.widths[-1]
 
 
 def _direct_inputs(x, network, place):
-    return DirectInputs(place.tensor(x / math.sqrt(x.shape[1])), network.width)
+    return DirectInputs(place.tensor(x / math.sqrt(x.shape[1])), network.widths[0])
 
 
 @dataclass(frozen=True, eq=False)
 class GatedNetwork(_Network):
-    """Gated deep linear network of width N and depth L on inputs x (P, N0) with gates (P, M), kept as g / sqrt(N M).
+    """Gated deep linear network of depth L on inputs x (P, N0) with gates (P, M).
 
-        h_1 = W_1 x / sqrt(N0),   h_l = sum_m W_l^m g_m h_{l-1} / sqrt(N M),
-        f = sum_{m,i} a_{m,i} g_m h_{L,i} / sqrt(N M).
+        h_1 = W_1 x / sqrt(N0),   h_l = sum_m W_l^m g_m h_{l-1} / sqrt(N_{l-1} M),
+        f_c = sum_{m,i} a^c_{m,i} g_m h_{L,i} / sqrt(N_L M).
 
-    Weights in flat order: W_1 (N, N0), W_2 .. W_L (N, M N) with column m N + j, a (M, N).
+    Weights in flat order: W_1 (N_1, N0), W_l (N_l, M N_{l-1}) with column m N_{l-1} + j, a (M, C N_L) with column c N_L + i.
+    `g` holds the gates divided by sqrt(N M), (P, M), for each width N.
     """
 
-    g: torch.Tensor
-    depth: int
+    g: dict
     parameters: ClassVar = ("width", "depth", "sigma")
     accuracy: ClassVar = 0.05
 
     @classmethod
-    def of(cls, x, gates, network, place):
+    def of(cls, x, gates, network, place, outputs=1):
         """From arrays x (P, N0) and gates (P, M)."""
-        gates = place.tensor(gates / math.sqrt(network.width * gates.shape[1]))
-        return cls(_direct_inputs(x, network, place), network.width, gates, network.depth)
+        scaled = {width: place.tensor(gates / math.sqrt(width * gates.shape[1])) for width in set(network.widths)}
+        return cls(_direct_inputs(x, network, place), network.widths, outputs, scaled)
 
     @staticmethod
     def floor(data, network):
         """The least training error that any weights can reach."""
         return training_floor(data.x, data.gates, data.y, network.depth)
 
-    @property
+    @cached_property
     def gate_count(self):
-        return self.g.shape[1]
+        return self.g[self.widths[0]].shape[1]
 
-    @property
+    @cached_property
     def shapes(self):
-        hidden = [(self.width, self.gate_count * self.width)] * (self.depth - 1)
-        return [self.inputs.shape, *hidden, (self.gate_count, self.width)]
+        hidden = [(above, self.gate_count * below) for below, above in pairwise(self.widths)]
+        return [self.inputs.shape, *hidden, (self.gate_count, self.outputs * self.widths[-1])]
 
     @cached_property
     def gate_gram(self):
-        """g.g'/(N M) between the inputs: (P, P)."""
-        return self.g @ self.g.mT
+        """g.g'/(N M) between the inputs, for each width N: (P, P)."""
+        return {width: g @ g.mT for width, g in self.g.items()}
 
     def gated(self, h):
-        """g (x) h / sqrt(N M): (R, P, M N)."""
-        return (self.g[:, :, None] * h[:, :, None, :]).flatten(-2)
+        """g (x) h / sqrt(N M) of a layer h (R, P, N): (R, P, M N)."""
+        return (self.g[h.shape[-1]][:, :, None] * h[:, :, None, :]).flatten(-2)
 
-    def backward(self, cotangent, layer):
-        """Derivatives of f by h_{l-1}, (R, P, N), from those by h_l and W_l."""
-        return ((cotangent @ layer).unflatten(-1, (self.gate_count, self.width)) * self.g[:, :, None]).sum(-2)
+    def gram(self, h):
+        """(g.g'/M) (h.h'/N) between the inputs, of a layer h (R, P, N): (R, P, P)."""
+        return (h @ h.mT).mul_(self.gate_gram[h.shape[-1]])
+
+    def readout(self, layer):
+        """Derivatives of f by h_L, (R, P C, N_L), from the readout weights."""
+        return (self.g[self.widths[-1]] @ layer).view(len(layer), -1, self.widths[-1])
+
+    def pull_readout(self, u, h):
+        """J^T u for the readout weights, from u (R, P C) and h_L: (R, M, C N_L)."""
+        return self.g[self.widths[-1]].mT @ pairs.outer(u, h)
+
+    def cotangents(self, hidden, readout):
+        """Derivatives of f by h_1 .. h_L, (R, P C, N_l) each, from W_2 .. W_L and the readout weights."""
+        result = [self.readout(readout)]
+        for layer in reversed(hidden):
+            below = (result[0] @ layer).unflatten(-1, (self.gate_count, -1))
+            gates = pairs.repeated(self.g[below.shape[-1]], self.outputs)
+            result.insert(0, (below * gates[:, :, None]).sum(-2))
+        return result
 
     def predict(self, weights):
-        """f (R, P)."""
+        """f (R, P C)."""
         first, *hidden, readout = self.layers(weights)
         h = self.inputs.forward(first)
         for layer in hidden:
             h = self.gated(h) @ layer.mT
-        return ((self.g @ readout) * h).sum(-1)
+        return pairs.dot(h, self.readout(readout))
 
     def linearize(self, weights):
         return GatedLinearization(self, self.layers(weights))
@@ -189,39 +214,36 @@ class GatedLinearization:
         for layer in hidden:
             self.z.append(network.gated(self.h[-1]))
             self.h.append(self.z[-1] @ layer.mT)
-        self.b = [network.g @ readout]
-        for layer in reversed(hidden):
-            self.b.insert(0, network.backward(self.b[0], layer))
-        self.f = (self.b[-1] * self.h[-1]).sum(-1)
+        self.b = network.cotangents(hidden, readout)
+        self.f = pairs.dot(self.h[-1], self.b[-1])
 
     def jvp(self, tangent):
-        """J v for v (R, D): (R, P)."""
+        """J v for v (R, D): (R, P C)."""
         first, *hidden, readout = self.network.layers(tangent)
-        result = (self.network.inputs.push(first) * self.b[0]).sum(-1)
+        result = pairs.dot(self.network.inputs.push(first), self.b[0])
         for layer, z, b in zip(hidden, self.z, self.b[1:], strict=True):
-            result = result + ((z @ layer.mT) * b).sum(-1)
-        return result + ((self.network.g @ readout) * self.h[-1]).sum(-1)
+            result = result + pairs.dot(z @ layer.mT, b)
+        return result + pairs.dot(self.h[-1], self.network.readout(readout))
 
     def vjp(self, u):
-        """J^T u for u (R, P): (R, D)."""
-        u = u[:, :, None]
-        parts = [self.network.inputs.pull(u * self.b[0])]
-        parts += [(u * b).mT @ z for z, b in zip(self.z, self.b[1:], strict=True)]
-        parts.append(self.network.g.mT @ (u * self.h[-1]))
+        """J^T u for u (R, P C): (R, D)."""
+        first, *hidden = (pairs.over_outputs(u, b, self.network.outputs) for b in self.b)
+        parts = [self.network.inputs.pull(first)]
+        parts += [cotangent.mT @ z for cotangent, z in zip(hidden, self.z, strict=True)]
+        parts.append(self.network.pull_readout(u, self.h[-1]))
         return torch.cat([part.flatten(1) for part in parts], dim=1)
 
     def kernel(self):
-        """Theta = J J^T: (R, P, P)."""
-        gates = self.network.gate_gram
-        result = (self.b[0] @ self.b[0].mT).mul_(self.network.inputs.gram)
+        """Theta = J J^T: (R, P C, P C)."""
+        result = pairs.mul_(self.b[0] @ self.b[0].mT, self.network.inputs.gram)
         for h, b in zip(self.h, self.b[1:], strict=False):
-            result += (h @ h.mT).mul_(gates).mul_(b @ b.mT)
-        return result.add_((self.h[-1] @ self.h[-1].mT).mul_(gates))
+            result += pairs.mul_(b @ b.mT, self.network.gram(h))
+        return pairs.add_(result, self.network.gram(self.h[-1]))
 
 
 @dataclass(frozen=True, eq=False)
 class ReluNetwork(_Network):
-    """ReLU network with one hidden layer: f = a . relu(W x / sqrt(N0)) / sqrt(N). Weights: W (N, N0), a (1, N).
+    """ReLU network with one hidden layer: f_c = a^c . relu(W x / sqrt(N0)) / sqrt(N). Weights: W (N, N0), a (C, N).
 
     Its kinks lower the order of the integrator, hence the smaller `accuracy`.
     """
@@ -230,23 +252,23 @@ class ReluNetwork(_Network):
     accuracy: ClassVar = 0.03
 
     @classmethod
-    def of(cls, x, gates, network, place):
+    def of(cls, x, gates, network, place, outputs=1):
         """From an array x (P, N0); there are no gates."""
-        return cls(_direct_inputs(x, network, place), network.width)
+        return cls(_direct_inputs(x, network, place), network.widths, outputs)
 
     @staticmethod
     def floor(data, network):
         """No floor is known."""
         return 0.0
 
-    @property
+    @cached_property
     def shapes(self):
-        return [self.inputs.shape, (1, self.width)]
+        return [self.inputs.shape, (self.outputs, self.widths[0])]
 
     def predict(self, weights):
-        """f (R, P)."""
+        """f (R, P C)."""
         first, readout = self.layers(weights)
-        return (torch.relu(self.inputs.forward(first)) * readout).sum(-1) / math.sqrt(self.width)
+        return _each_output(torch.relu(self.inputs.forward(first)), readout).sum(-1) / math.sqrt(self.widths[0])
 
     def linearize(self, weights):
         return ReluLinearization(self, *self.layers(weights))
@@ -258,22 +280,29 @@ class ReluLinearization:
     def __init__(self, network, first, readout):
         self.network = network
         h = network.inputs.forward(first)
-        scale = 1 / math.sqrt(network.width)
+        scale = 1 / math.sqrt(network.widths[0])
         self.phi = torch.relu(h) * scale
-        self.b = (h > 0) * (readout * scale)
-        self.f = (self.phi * readout).sum(-1)
+        self.b = _each_output(h > 0, readout * scale)
+        self.f = _each_output(self.phi, readout).sum(-1)
 
     def jvp(self, tangent):
-        """J v for v (R, D): (R, P)."""
+        """J v for v (R, D): (R, P C)."""
         first, readout = self.network.layers(tangent)
-        return (self.network.inputs.push(first) * self.b).sum(-1) + (self.phi * readout).sum(-1)
+        return pairs.dot(self.network.inputs.push(first), self.b) + _each_output(self.phi, readout).sum(-1)
 
     def vjp(self, u):
-        """J^T u for u (R, P): (R, D)."""
-        u = u[:, :, None]
-        first, readout = self.network.inputs.pull(u * self.b), u.mT @ self.phi
+        """J^T u for u (R, P C): (R, D)."""
+        outputs = self.network.outputs
+        first = self.network.inputs.pull(pairs.over_outputs(u, self.b, outputs))
+        readout = u.unflatten(1, (-1, outputs)).mT @ self.phi
         return torch.cat([first.flatten(1), readout.flatten(1)], dim=1)
 
     def kernel(self):
-        """Theta = J J^T: (R, P, P)."""
-        return (self.b @ self.b.mT).mul_(self.network.inputs.gram).add_(self.phi @ self.phi.mT)
+        """Theta = J J^T: (R, P C, P C)."""
+        result = pairs.mul_(self.b @ self.b.mT, self.network.inputs.gram)
+        return pairs.add_(result, self.phi @ self.phi.mT)
+
+
+def _each_output(h, readout):
+    """Units h (R, P, N) times the readout weights (R, C, N) of each output: (R, P C, N)."""
+    return (h[:, :, None] * readout[:, None]).flatten(1, 2)

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,11 @@ import torch
 import xarray as xr
 
 from ggdln.core import checks, seeds
+from ggdln.core.diagnostics import rhat_and_ess
+from ggdln.core.progress import Progress
 from ggdln.networks.checkpoint import Checkpoint
 from ggdln.networks.device import Place, runs_within, to_numpy
-from ggdln.networks.diagnostics import rhat_and_ess
 from ggdln.networks.network import GatedNetwork
-from ggdln.networks.progress import Progress
 from ggdln.networks.settings import floats_per_run, group_of
 from ggdln.networks.state import State
 
@@ -45,12 +46,23 @@ class Streams:
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """The distribution of a network's weights that is sampled: labels y (P,), prior std sigma, temperature."""
+    """The distribution of a network's weights that is sampled: labels y (P C,), prior std of each layer, temperature."""
 
     network: Any
     y: torch.Tensor
-    sigma: float
+    sigmas: tuple
     temperature: float
+
+    @cached_property
+    def decay(self):
+        """T / sigma_l^2 for each weight, (D,), or one number if all layers have the same prior."""
+        rates = [self.temperature / sigma**2 for sigma in self.sigmas]
+        return rates[0] if len(set(rates)) == 1 else self.network.scaled(self.y.new_ones(self.network.size), rates)
+
+    @property
+    def largest_decay(self):
+        """The largest T / sigma_l^2."""
+        return self.temperature / min(self.sigmas) ** 2
 
 
 @dataclass
@@ -76,22 +88,22 @@ class Chains:
         temperature = checks.number("temperature", temperature, 0, exclusive=True)
         self.label, self.sampler, self.sampling, self.seed = label, sampler, sampling, int(seed)
         self.place = place = Place.of(runtime, sampler.dtype)
-        gated = GatedNetwork.of(data.x, data.gates, network, place)
-        self.posterior = Posterior(gated, place.tensor(data.y), network.sigma, temperature)
-        self.test_network = GatedNetwork.of(data.x_test, data.gates_test, network, place)
-        self.group = runs_within(place, floats_per_run(*data.shape, network), runtime.memory_mb)
+        gated = GatedNetwork.of(data.x, data.gates, network, place, data.outputs)
+        self.posterior = Posterior(gated, place.tensor(data.y).flatten(), network.sigmas, temperature)
+        self.test_network = GatedNetwork.of(data.x_test, data.gates_test, network, place, data.outputs)
+        self.group = runs_within(place, floats_per_run(*data.shape, network, data.outputs), runtime.memory_mb)
         self.sweeps = sampling.warmup + sampling.draws * sampling.thin
 
         rule = dict(temperature=temperature, warmup=sampling.warmup, thin=sampling.thin, seed=self.seed)
         self.attributes = asdict(network) | rule | asdict(sampler)
         arguments = data._asdict() | self.attributes | asdict(sampling) | dict(label=label, group=self.group) | place.names
         self.store = Checkpoint(runtime.checkpoint, arguments, seconds=runtime.checkpoint_seconds)
-        kept, gate_count = (sampling.chains, sampling.draws), data.shape[2]
+        kept, self.layout = (sampling.chains, sampling.draws), data.layout
         self.results = dict(
-            prediction=np.full((*kept, len(data.x_test)), np.nan, dtype=place.host),
+            prediction=np.full((*kept, *self.layout.prediction.values()), np.nan, dtype=place.host),
             U_trace=np.full(kept, np.nan),
             train_mse=np.full(kept, np.nan),
-            U=np.zeros((sampling.chains, gate_count, gate_count)),
+            U=np.zeros((sampling.chains, *self.layout.readout.values())),
         )
         self.progress = runtime.progress
 
@@ -119,7 +131,8 @@ class Chains:
         streams = Streams([seeds.rng(self.seed, self.label, "chain", number) for number in numbers], self.place)
         if not members:
             return _Group(members, streams, None)
-        weights = self.posterior.sigma * streams.normal(self.posterior.network.size)
+        network = self.posterior.network
+        weights = network.scaled(streams.normal(network.size), self.posterior.sigmas)
         return _Group(members, streams, self.sampler.start(self.posterior, weights))
 
     def resume(self):
@@ -147,14 +160,16 @@ class Chains:
         rows = slice(group.members.start, group.members.stop)
         overlap = to_numpy(network.readout_statistics(weights))
         residual = network.predict(weights) - self.posterior.y
-        results["prediction"][rows, kept - 1] = to_numpy(self.test_network.predict(weights))
+        prediction = to_numpy(self.test_network.predict(weights))
+        results["prediction"][rows, kept - 1] = prediction.reshape(-1, *self.layout.prediction.values())
         results["train_mse"][rows, kept - 1] = to_numpy(residual.square().mean(-1))
         results["U_trace"][rows, kept - 1] = np.trace(overlap, axis1=1, axis2=2)
-        results["U"][rows] += overlap / self.sampling.draws
+        results["U"][rows] += overlap.reshape(-1, *self.layout.readout.values()) / self.sampling.draws
 
     def dataset(self):
         results = self.results
-        diverged = ~(np.isfinite(results["prediction"]).all((1, 2)) & np.isfinite(results["U"]).all((1, 2)))
+        finite = (np.isfinite(results[name]).reshape(self.sampling.chains, -1).all(1) for name in ("prediction", "U"))
+        diverged = ~np.logical_and(*finite)
         rhat, ess = rhat_and_ess(results["prediction"])
         rhat_u, ess_u = rhat_and_ess(results["U_trace"])
         # an input without an active gate is predicted 0 for ever: nothing to mix
@@ -165,12 +180,12 @@ class Chains:
         first = self.sampling.first_chain
         return xr.Dataset(
             {
-                "prediction": (("chain", "draw", "test"), results["prediction"]),
+                "prediction": (("chain", "draw", *self.layout.prediction), results["prediction"]),
                 "train_mse": (("chain", "draw"), results["train_mse"]),
-                "U": (("chain", "m", "n"), results["U"]),
+                "U": (("chain", *self.layout.readout), results["U"]),
                 "U_trace": (("chain", "draw"), results["U_trace"]),
-                "rhat": ("test", rhat),
-                "ess": ("test", ess),
+                "rhat": (tuple(self.layout.prediction), rhat),
+                "ess": (tuple(self.layout.prediction), ess),
                 "rhat_U": ((), rhat_u),
                 "ess_U": ((), ess_u),
                 "status": ("chain", diverged.astype(np.int8), flags),

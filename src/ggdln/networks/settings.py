@@ -4,16 +4,21 @@ Each group of settings checks its values when it is made. Nothing here needs tor
 """
 
 import inspect
+import re
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from itertools import pairwise
 from os import PathLike
 
 from ggdln.core import checks
 from ggdln.core.errors import InputError
 from ggdln.core.problems import near
+from ggdln.core.progress import reporter
 
 MAX_STEPS = {"flow": 300, "descent": 200_000}
+FLOW_VECTORS = 12
+"""Vectors of weights that a batch of runs trained by gradient flow has at once, on a device."""
 
 
 def _checked(default, check, **bounds):
@@ -22,14 +27,18 @@ def _checked(default, check, **bounds):
 
 def _one_of(name, value, accepted):
     if value not in accepted:
-        raise InputError(f"{name}: expected {' or '.join(map(repr, accepted))}, got {value!r}{near(value, accepted)}")
+        raise _refused(name, value, accepted)
     return value
 
 
-def _function(name, value):
-    if not callable(value):
-        raise InputError(f"{name}: expected a function of (done, total, rate, seconds_left), got {value!r}")
+def _device(name, value):
+    if not (isinstance(value, str) and re.fullmatch(r"auto|cpu|cuda(:\d+)?|mps", value)):
+        raise _refused(name, value, ("auto", "cpu", "cuda", "cuda:N", "mps"))
     return value
+
+
+def _refused(name, value, accepted):
+    return InputError(f"{name}: expected {' or '.join(map(repr, accepted))}, got {value!r}{near(value, accepted)}")
 
 
 class _Settings:
@@ -44,11 +53,33 @@ class _Settings:
 
 @dataclass(frozen=True)
 class Network(_Settings):
-    """A network of `depth` hidden layers of `width` units, with initial weights, or a prior, of standard deviation sigma."""
+    """A network of `depth` hidden layers with Gaussian initial weights, or a Gaussian prior.
 
-    width: int = _checked(MISSING, checks.integer, low=1)
+    width: units of every hidden layer, or N_1 .. N_L from the input side up. sigma: standard deviation of all weights, or
+    sigma_1 .. sigma_{L+1} of W_1 .. W_L and of the readout.
+    """
+
+    width: int | tuple[int, ...]
     depth: int = _checked(1, checks.integer, low=1)
-    sigma: float = _checked(1.0, checks.number, low=0, exclusive=True)
+    sigma: float | tuple[float, ...] = 1.0
+
+    def __post_init__(self):
+        super().__post_init__()
+        whole, positive = partial(checks.integer, low=1), partial(checks.number, low=0, exclusive=True)
+        width = checks.one_or_each("width", self.width, whole, "a whole number >= 1", self.depth, "hidden layers")
+        sigma = checks.one_or_each("sigma", self.sigma, positive, "a number in (0, inf)", self.depth + 1, "layers of weights")
+        object.__setattr__(self, "width", width)
+        object.__setattr__(self, "sigma", sigma)
+
+    @property
+    def widths(self):
+        """N_1 .. N_L."""
+        return self.width if isinstance(self.width, tuple) else (self.width,) * self.depth
+
+    @property
+    def sigmas(self):
+        """sigma_1 .. sigma_{L+1}."""
+        return self.sigma if isinstance(self.sigma, tuple) else (self.sigma,) * (self.depth + 1)
 
 
 @dataclass(frozen=True)
@@ -93,18 +124,19 @@ class Sampling(_Settings):
 class Runtime(_Settings):
     """Where a simulation runs.
 
-    device: "auto" (CUDA if there is one), "cpu" or "cuda". dtype: "float32" or "float64"; None: float32 for training and
-    Langevin dynamics, float64 for the exact sampler. memory_mb: bound on what is simulated at once. checkpoint: a file to which
-    the state is saved every `checkpoint_seconds`, from which a restarted call goes on with the same bits. progress:
-    callback(done, total, rate, seconds_left), in place of the log.
+    device: "auto" (CUDA if there is one, else the CPU), "cpu", "cuda", "cuda:N" or "mps", which has no float64. dtype:
+    "float32" or "float64"; None: float32 for training and Langevin dynamics, float64 for the exact sampler. memory_mb: bound
+    on what is simulated at once. checkpoint: a file to which the state is saved every `checkpoint_seconds`, from which a
+    restarted call goes on with the same bits. progress: True for lines on the standard error stream, or a function of (done,
+    total, rate, seconds_left), in place of the log.
     """
 
-    device: str = _checked("auto", _one_of, accepted=("auto", "cpu", "cuda"))
+    device: str = _checked("auto", _device)
     dtype: str | None = _checked(None, _one_of, accepted=("float32", "float64"))
     memory_mb: float = _checked(4096, checks.number, low=0, exclusive=True)
     checkpoint: str | PathLike | None = None
     checkpoint_seconds: float = _checked(60.0, checks.number, low=0)
-    progress: Callable | None = field(default=None, metadata={"check": _function})
+    progress: Callable | bool | None = field(default=None, metadata={"check": reporter})
 
 
 GROUPS = {"training": Training, "sampling": Sampling, "runtime": Runtime}
@@ -121,7 +153,7 @@ def network_of(function, keywords):
             hint = "".join(hints) or near(name, accepted)
             raise InputError(f"{name}: {function.__name__} has no such keyword; accepted: {', '.join(accepted)}{hint}")
     if "width" not in keywords:
-        raise InputError(f"width: {function.__name__} needs the number of units of a layer, a whole number >= 1")
+        raise InputError(f"width: {function.__name__} needs the number of units of the hidden layers, a whole number >= 1")
     return Network(**keywords)
 
 
@@ -133,15 +165,17 @@ def group_of(name, value):
     return group() if value is None else value
 
 
-def weight_count(N0, M, network):
+def weight_count(N0, M, network, outputs=1):
     """Weights of a network with M gates on inputs of dimension N0. A ReLU network has those of a gated one with M = 1."""
-    return network.width * (N0 + M) + (network.depth - 1) * M * network.width**2
+    widths = network.widths
+    return N0 * widths[0] + M * (sum(below * above for below, above in pairwise(widths)) + outputs * widths[-1])
 
 
-def floats_per_run(P, N0, M, network):
-    """A rough count of the numbers that one run on P inputs keeps in memory while it is trained by gradient flow."""
-    activations = P * network.width * (8 + 3 * (network.depth - 1) * M)
-    return 6 * weight_count(N0, M, network) + activations + 5 * P**2
+def floats_per_run(P, N0, M, network, outputs=1, *, vectors=6):
+    """A rough count of the numbers that one run on P inputs keeps in memory, with so many vectors of weights at once."""
+    pairs = P * outputs
+    activations = pairs * (8 * max(network.widths) + 3 * M * sum(network.widths[:-1]))
+    return vectors * weight_count(N0, M, network, outputs) + activations + 5 * pairs**2
 
 
 def _names(group):

@@ -45,5 +45,6 @@ class TrainingState(State):
 
 
 def _tensor(array, place):
-    tensor = torch.tensor(array, device=place.device)
-    return tensor.to(place.dtype) if tensor.is_floating_point() else tensor
+    # to the precision of the place before it goes there: a device may have no float64
+    tensor = torch.tensor(array)
+    return (tensor.to(place.dtype) if tensor.is_floating_point() else tensor).to(place.device)

@@ -13,14 +13,14 @@ import torch
 import xarray as xr
 
 from ggdln.core import checks, seeds
+from ggdln.core.progress import Progress
 from ggdln.networks.checkpoint import Checkpoint
 from ggdln.networks.data import Data
 from ggdln.networks.descent import Descent
 from ggdln.networks.device import Place, group_size, to_numpy
 from ggdln.networks.flow import Flow
 from ggdln.networks.network import GatedNetwork, ReluNetwork
-from ggdln.networks.progress import Progress
-from ggdln.networks.settings import Network, floats_per_run, group_of, network_of
+from ggdln.networks.settings import FLOW_VECTORS, Network, floats_per_run, group_of, network_of
 from ggdln.networks.state import TrainingState
 from ggdln.networks.status import CONVERGED, DIVERGED, FLOOR, STATUS, UNFINISHED
 
@@ -30,14 +30,16 @@ EXPLODED = 1e6
 def train_ensemble(x, gates, y, x_test, gates_test, *, runs, seed, training=None, runtime=None, **network):
     """Gated networks trained from `runs` initial weights of std sigma, numbered first_run, first_run + 1, ...
 
-    x (P, N0), gates (P, M), y (P,); x_test (P_t, N0), gates_test (P_t, M). The loss is 1/2 sum (f - y)^2 without
-    regularization; a run stops when its mean squared training error is at most `tolerance`.
+    x (P, N0), gates (P, M), y (P,) or, for C outputs that share the hidden layers, (P, C); x_test (P_t, N0), gates_test (P_t,
+    M). The loss is 1/2 sum (f - y)^2 without regularization; a run stops when its mean squared training error, over inputs and
+    outputs, is at most `tolerance`.
 
-    network: width, depth=1 and sigma=1.0, as keywords. training: a `Training`, how they are integrated and when they stop.
-    runtime: a `Runtime`, where they run.
+    network: width, depth=1 and sigma=1.0, as keywords; width and sigma also one for each layer, see `Network`. training: a
+    `Training`, how they are integrated and when they stop. runtime: a `Runtime`, where they run.
 
-    Returns a Dataset with prediction(run, test), train_mse(run), steps(run), U(run, m, n) = sum_i a_{m,i} a_{n,i} / N
-    and status(run):
+    Returns a Dataset with prediction(run, test), train_mse(run), steps(run), U(run, m, n) = sum_i a_{m,i} a_{n,i} / N_L; with
+    labels (P, C), also with C = 1, prediction(run, test, output) and U(run, m, output, n, output2) = sum_i a^c_{m,i} a^d_{n,i}
+    / N_L. And status(run):
 
     - converged: training error at most `tolerance`;
     - floor: no weights can get below `tolerance` because some labels lie outside the span of the features (inputs without an
@@ -57,7 +59,8 @@ def train_ensemble(x, gates, y, x_test, gates_test, *, runs, seed, training=None
 def train_relu(x, y, x_test, *, width, sigma=1.0, runs, seed, training=None, runtime=None):
     """Fully trained ReLU networks f = a . relu(W x / sqrt(N0)) / sqrt(N): a baseline with the same prior and stop rule.
 
-    Arguments and result as for `train_ensemble`, without gates; U(run, 1, 1) is a.a/N. No floor is known for them.
+    Arguments and result as for `train_ensemble`, without gates, so that m and n have one value; sigma may be one for W and one
+    for a. No floor is known for them.
     """
     data = Data.without_gates(x, y, x_test)
     network = Network(width, sigma=sigma)
@@ -66,7 +69,7 @@ def train_relu(x, y, x_test, *, width, sigma=1.0, runs, seed, training=None, run
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """Labels y (P,) for a network, and the mean squared training error `target` () at which a run is done."""
+    """Labels y (P C,) for a network, and the mean squared training error `target` () at which a run is done."""
 
     network: Any
     y: torch.Tensor
@@ -81,7 +84,7 @@ class Objective:
 
 @dataclass(frozen=True, eq=False)
 class Position:
-    """Weights (R, D), the network linearized there, the residual f - y (R, P) and the training error (R,)."""
+    """Weights (R, D), the network linearized there, the residual f - y (R, P C) and the training error (R,)."""
 
     weights: torch.Tensor
     local: Any
@@ -108,14 +111,15 @@ class _Ensemble:
         self.label, self.seed, self.runs = label, int(seed), checks.integer("runs", runs, 1)
         self.shape, self.first_run = network, training.first_run
         self.place = Place.of(runtime, "float32")
-        self.network = architecture.of(data.x, data.gates, network, self.place)
-        self.test_network = architecture.of(data.x_test, data.gates_test, network, self.place)
-        self.y = self.place.tensor(data.y)
+        self.network = architecture.of(data.x, data.gates, network, self.place, data.outputs)
+        self.test_network = architecture.of(data.x_test, data.gates_test, network, self.place, data.outputs)
+        self.y = self.place.tensor(data.y).flatten()
         self.floor = architecture.floor(data, network)
         self.stop = _Stop.at(self.floor, data.y, training)
         accuracy = architecture.accuracy if training.accuracy is None else training.accuracy
         self.integrator = {"flow": Flow(accuracy), "descent": Descent(training.step)}[training.integrator]
-        self.group = group_size(self.place, floats_per_run(*data.shape, network), runtime.memory_mb)
+        per_run = floats_per_run(*data.shape, network, data.outputs, vectors=FLOW_VECTORS)
+        self.group = group_size(self.place, per_run, runtime.memory_mb)
 
         shape = {name: getattr(network, name) for name in architecture.parameters}
         self.attributes = dict(method=training.integrator, **shape, tolerance=training.tolerance, seed=self.seed)
@@ -123,10 +127,10 @@ class _Ensemble:
         extent = dict(label=label, runs=self.runs, first_run=self.first_run, group=self.group)
         arguments = data._asdict() | self.attributes | control | extent | self.place.names
         self.store = Checkpoint(runtime.checkpoint, arguments, seconds=runtime.checkpoint_seconds)
-        side = data.shape[2]
+        self.layout = data.layout
         self.results = dict(
-            prediction=np.full((self.runs, len(data.x_test)), np.nan),
-            U=np.full((self.runs, side, side), np.nan),
+            prediction=np.full((self.runs, *self.layout.prediction.values()), np.nan),
+            U=np.full((self.runs, *self.layout.readout.values()), np.nan),
             train_mse=np.full(self.runs, np.nan),
             steps=np.zeros(self.runs, dtype=np.int64),
             status=np.full(self.runs, -1, dtype=np.int8),
@@ -183,22 +187,23 @@ class _Ensemble:
     def initial(self, member):
         """Initial weights of one run, the same on every device and in every precision: (D,) in float64."""
         stream = seeds.rng(self.seed, self.label, "initial weights", self.first_run + int(member))
-        return torch.from_numpy(self.shape.sigma * stream.standard_normal(self.network.size))
+        return self.network.scaled(torch.from_numpy(stream.standard_normal(self.network.size)), self.shape.sigmas)
 
     def remaining(self, group, kept):
         """The group with the runs that go on, (R,) booleans; None if there is none."""
-        rows = torch.tensor(kept, device=self.place.device)
+        rows = torch.from_numpy(kept).to(self.place.device)
         return self.begin(group.members[kept], group.state.rows(rows)) if kept.any() else None
 
     def collect(self, group, status):
         """Store the results of the runs that have a status."""
-        ended = torch.tensor(status >= 0, device=self.place.device)
+        ended = torch.from_numpy(status >= 0).to(self.place.device)
         rows, status = group.members[status >= 0], status[status >= 0]
         weights = group.state.weights[ended]
         if self.network.dual_pays:
             weights = self.network.direct(weights, group.initial[ended])
-        self.results["prediction"][rows] = to_numpy(self.test_network.predict(weights))
-        self.results["U"][rows] = to_numpy(self.network.readout_statistics(weights))
+        predicted, overlap = self.test_network.predict(weights), self.network.readout_statistics(weights)
+        self.results["prediction"][rows] = to_numpy(predicted).reshape(-1, *self.layout.prediction.values())
+        self.results["U"][rows] = to_numpy(overlap).reshape(-1, *self.layout.readout.values())
         self.results["train_mse"][rows] = to_numpy(group.position.mse[ended])
         self.results["steps"][rows] = to_numpy(group.state.steps[ended])
         self.results["status"][rows] = status
@@ -211,11 +216,11 @@ class _Ensemble:
         failed = int(np.isin(results["status"], (DIVERGED, UNFINISHED)).sum())
         return xr.Dataset(
             {
-                "prediction": (("run", "test"), results["prediction"]),
+                "prediction": (("run", *self.layout.prediction), results["prediction"]),
                 "train_mse": ("run", results["train_mse"]),
                 "steps": ("run", results["steps"]),
                 "status": ("run", results["status"], flags),
-                "U": (("run", "m", "n"), results["U"]),
+                "U": (("run", *self.layout.readout), results["U"]),
             },
             coords={"run": np.arange(self.first_run, self.first_run + self.runs)},
             attrs=self.attributes | dict(failed=failed),
@@ -241,10 +246,10 @@ class _Stop:
 
     def judge(self, group):
         """The status of each run, -1 while it goes on: (R,)."""
-        mse, steps, stuck = (to_numpy(value) for value in (group.position.mse, group.state.steps, group.state.stuck))
-        reached = to_numpy(group.position.mse <= group.objective.target)
-        status = np.full(len(mse), -1, dtype=np.int8)
-        status[steps >= self.max_steps] = UNFINISHED
-        status[reached] = self.reached
-        status[~np.isfinite(mse) | (mse > self.exploded) | (stuck & ~reached)] = DIVERGED
-        return status
+        mse, state = group.position.mse, group.state
+        reached = mse <= group.objective.target
+        lost = ~mse.isfinite() | (mse > self.exploded) | (state.stuck & ~reached)
+        status = torch.where(state.steps >= self.max_steps, UNFINISHED, -1)
+        status = torch.where(lost, DIVERGED, torch.where(reached, self.reached, status))
+        # the one look at the device that every step needs
+        return to_numpy(status.to(torch.int8))

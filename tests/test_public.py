@@ -16,7 +16,7 @@ def test_every_public_name_is_callable():
 
 
 def test_unknown_names_list_the_known_ones():
-    with pytest.raises(AttributeError, match=r"it has Runtime, .*, solve, "):
+    with pytest.raises(AttributeError, match=r"it has capacity, .*, solve, "):
         _ = ggdln.solv
 
 

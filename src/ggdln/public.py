@@ -1,20 +1,11 @@
-"""What users of the library call: public name -> module that has it."""
+"""The public names, as `__init__.pyi` lists them: the module that has each, and what it is."""
 
-NAMES = {
-    "Runtime": "ggdln.networks.settings",
-    "Sampling": "ggdln.networks.settings",
-    "Solver": "ggdln.theory.solution",
-    "Training": "ggdln.networks.settings",
-    "capacity": "ggdln.theory.capacity",
-    "ensemble_statistics": "ggdln.theory.ensemble",
-    "fit_gates": "ggdln.gates",
-    "gp_limit": "ggdln.theory.gp",
-    "langevin": "ggdln.networks.langevin",
-    "make_task": "ggdln.tasks",
-    "predictor_statistics": "ggdln.theory.statistics",
-    "sample_posterior": "ggdln.networks.gibbs",
-    "solve": "ggdln.theory.solution",
-    "solve_sweep": "ggdln.theory.solution",
-    "train_ensemble": "ggdln.networks.training",
-    "train_relu": "ggdln.networks.training",
-}
+import re
+from pathlib import Path
+
+_ENTRIES = re.findall(r"^from (\S+) import (\w+) as \2  # (.*)$", Path(__file__).with_name("__init__.pyi").read_text(), re.M)
+
+NAMES = {name: module for module, name, _ in sorted(_ENTRIES, key=lambda entry: entry[1].lower())}
+"""Name -> module."""
+LINES = {name: line for _, name, line in _ENTRIES}
+"""Name -> what it is, in a line."""

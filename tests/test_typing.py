@@ -1,0 +1,72 @@
+"""What checkers, editors and help see of the public names, which are loaded lazily; and the errors of what is given wrongly."""
+
+import subprocess
+import sys
+
+import jedi
+import numpy as np
+import pytest
+
+import ggdln
+from ggdln.core.errors import InputError
+from ggdln.public import LINES, NAMES
+
+PROGRAM = "import ggdln\nreveal_type(ggdln.solve)\nreveal_type(ggdln.GGDLNRegressor(width=3))\n"
+
+
+def test_every_public_name_is_listed_with_a_line_and_found():
+    for name, line in LINES.items():
+        assert callable(getattr(ggdln, name))
+        assert f"{name:22}{line}" in ggdln.__doc__.splitlines()
+    assert set(dir(ggdln)) == {*NAMES, "__version__"}
+
+
+def test_help_names_all_in_a_line_each():
+    told = subprocess.run(
+        [sys.executable, "-c", "import ggdln; help(ggdln)"], capture_output=True, text=True, check=True
+    ).stdout
+    for name, line in LINES.items():
+        assert any(text.split() == [name, *line.split()] for text in told.splitlines())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_checkers_see_signatures(checker, tmp_path):
+    (tmp_path / "use.py").write_text(PROGRAM)
+    command = [sys.executable, "-m", checker, *(["--pythonpath", sys.executable] if checker == "pyright" else []), "use.py"]
+    told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stdout
+    assert "width" in told
+    assert "GGDLNRegressor" in told
+
+
+def test_editors_complete_names_and_arguments():
+    script = jedi.Script("import ggdln\nggdln.solv")
+    assert {"solve", "solve_exact", "solve_sweep"} <= {found.name for found in script.complete(2, 10)}
+    (signature,) = jedi.Script("import ggdln\nggdln.solve(").get_signatures(2, 12)
+    assert {"width", "depth", "sigma", "temperature"} <= {parameter.name for parameter in signature.params}
+
+
+RANDOM = {"kind": "random", "M": 3}
+X = np.zeros((4, 2))
+
+
+@pytest.mark.parametrize(("call", "told"), [
+    (lambda: ggdln.fit_gates({"kind": "random"}, X, seed=1), "gates.M is missing; accepted: a whole number >= 1"),
+    (lambda: ggdln.fit_gates({"kind": "random", "m": 3}, X, seed=1), "gates.m = 3 is not a known key; accepted here: M, b; did you mean 'M'?"),
+    (lambda: ggdln.fit_gates(RANDOM | {"M": -1}, X, seed=1), "gates.M = -1; accepted: a whole number >= 1"),
+    (lambda: ggdln.fit_gates(RANDOM | {"b": "x"}, X, seed=1), "gates.b = 'x'; accepted: a number >= -1000"),
+    (lambda: ggdln.fit_gates(RANDOM, X * np.nan, seed=1), "x: 8 entries are NaN or infinite"),
+    (lambda: ggdln.fit_gates(RANDOM, X, seed=None), "seed: expected a whole number >= 0, got None"),
+    (lambda: ggdln.fit_gates("random", X, seed=1), "gates = 'random'; accepted: a mapping with 'kind'"),
+    (lambda: ggdln.fit_gates({"M": 3}, X, seed=1), "gates.kind is missing; accepted: file, function, local"),
+    (lambda: ggdln.make_task({"kind": "mnist_parity", "p": 3, "P_t": 3}, seed=1), "task.p = 3 is not a known key"),
+    (lambda: ggdln.make_task({"kind": "mnist_parity", "P": 3, "P_t": 3}, seed=None), "seed: expected a whole number >= 0"),
+])  # fmt: skip
+def test_mistakes_are_named(call, told):
+    with pytest.raises(InputError) as error:
+        call()
+    assert told in str(error.value)
+
+
+def test_numbers_of_numpy_are_numbers():
+    assert len(ggdln.fit_gates(RANDOM | {"M": np.int64(3)}, X, seed=np.int64(1))) == 3

@@ -16,6 +16,10 @@ from ggdln.tasks import TaskData, make_task
 from ggdln.workflow.config import default_files, load
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "tools"))
+
+from workspace import copy_project
+
 QUICK = ("--configfile", "config/quick.yaml")
 
 TEACHER = {"kind": "noisy_teacher", "N0": 4, "P": 20, "P_t": 10, "N_T": 20, "gamma": 0.1, "epsilon": 0.1}
@@ -52,17 +56,6 @@ def changed(raw, path, value):
         node = node.setdefault(key, {})
     node[last] = value
     return raw
-
-
-def copy_project(root, folder):
-    """Copy what git knows or would add."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=root, capture_output=True, text=True, check=True
-    )
-    for name in listed.stdout.splitlines():
-        if (root / name).exists():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(root / name, folder / name, follow_symlinks=False)
 
 
 def snakemake(folder, *arguments):

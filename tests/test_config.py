@@ -14,6 +14,7 @@ from ggdln.workflow.config import default_files, description, join, load, read_c
 
 FILES = [*sorted((ROOT / "config").glob("*.yaml")), *sorted((ROOT / "config/claims").glob("*.yaml"))]
 TASK = "experiments/capacity/paper/task"
+HEATMAP = {"kind": "heatmap", "experiment": "capacity", "method": "gp", "quantity": "bias", "x": "M", "y": "L"}
 BAD = {
     "misspelt part": ("experimets", {}, "experimets = {} is not a known key", "did you mean 'experiments'?"),
     "misspelt section": ("experiments/capacity/assumd", {}, "1 problem:", "experiments.capacity.assumd = {} is not a known key", "did you mean 'assumed'?"),
@@ -42,6 +43,12 @@ BAD = {
     "misspelt key of a panel": ("figures/fig1/panels/b/qantity", "bias", "figures.fig1.panels.b.qantity = 'bias' is not a known key", "did you mean 'quantity'?"),
     "misspelt panel": ("figures/fig1/panels/a/kind", "drawng", "figures.fig1.panels.a.kind = 'drawng'", "did you mean 'drawing'?"),
     "no such axis": ("figures/fig1/panels/b/x", "Q", "figures.fig1.panels.b.x = 'Q'", "an axis of the sweep"),
+    "axis left open": ("figures/fig1/panels/b/series", [{"experiment": "capacity", "method": "gp"}], "figures.fig1.panels.b.select.L is missing", "one of [1, 2, 3]"),
+    "one axis twice": ("figures/fig1/panels/b", HEATMAP | {"y": "M"}, "figures.fig1.panels.b.y = 'M'", "an axis other than M"),
+    "axis that doesn't matter": ("figures/mine", {"caption": "", "size": [3, 2], "mosaic": ["a"], "panels": {"a": HEATMAP | {"experiment": "wide", "y": "N"}}}, "figures.mine.panels.a.y = 'N'", "an axis on which gp depends: M"),
+    "no place for 0": ("figures/mine", {"caption": "", "size": [3, 2], "mosaic": ["a"], "panels": {"a": HEATMAP | {"experiment": "cold", "y": "T", "yscale": "log"}}}, "figures.mine.panels.a.yscale = 'log'", "linear, since T has values that are not above 0"),
+    "no single number": ("figures/fig1/panels/b", HEATMAP | {"experiment": "kernel_angle", "quantity": "kernel_profile"}, "figures.fig1.panels.b.quantity = 'kernel_profile'", "training_error, rank, log_evidence, dead"),
+    "no such best": ("figures/fig1/panels/b", HEATMAP | {"best": {"by": "evidence"}}, "figures.fig1.panels.b.quantity = 'evidence'", "training_error, rank, log_evidence, dead"),
     "no such panel": ("figures/fig1/mosaic", ["abcx"], "figures.fig1.mosaic", "those of panels"),
     "negative seed": ("seed", -1, "seed = -1", "a whole number >= 0"),
     "other source": ("digits/source", "fashion", "digits.source = 'fashion'", "embedded, full"),
@@ -61,6 +68,9 @@ def small(default_configuration):
     raw = {name: default_configuration[name] for name in ("seed", "digits", "batch")}
     for part, names in (("experiments", ("capacity", "kernel_angle")), ("figures", ("fig1", "figS5"))):
         raw[part] = {name: default_configuration[part][name] for name in names}
+    for name, axis, values in (("wide", "network.N", [10, 20]), ("cold", "network.T", [0.0, 1.0])):
+        sweep = {"gates.M": [2, 3], "network.L": None, axis: values}
+        raw["experiments"][name] = {"base": "capacity", "varied": {"network": {"L": 1}, "sweep": sweep}}
     return raw
 
 
@@ -277,7 +287,7 @@ def test_configuration_files_name_the_schema_and_fit_it(file, checked):
     assert words == "# yaml-language-server: "
     assert (file.parent / path).resolve() == (ROOT / schema.PATH).resolve()
     assert list(checked.iter_errors(yaml.safe_load(file.read_text()))) == []
-    assert file.name == "quick.yaml" or file in default_files(ROOT)
+    assert file.name in ("quick.yaml", "gallery.yaml") or file in default_files(ROOT)
 
 
 @pytest.mark.parametrize(("path", "value"), [

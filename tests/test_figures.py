@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from matplotlib.figure import Figure as Canvas
+from PIL import Image
 
 from ggdln.core.errors import InputError
 from ggdln.core.kinds import REGISTRIES, add_file
@@ -14,6 +15,7 @@ from ggdln.study import style
 from ggdln.study.caveats import CAVEATS
 from ggdln.study.compose import Figure, compose
 from ggdln.study.panels import SUMMARIES, Picture, Shown, symbol
+from ggdln.study.panels._grid import edges, round_values
 from ggdln.study.schematics import DRAWINGS
 
 CURVES = {"kind": "curves", "quantity": "bias", "x": "N", "xscale": "log", "legend": True}
@@ -99,7 +101,7 @@ def test_a_matrix_with_values_below_zero_has_a_scale_with_both_signs():
 def test_a_panel_says_which_curves_and_variables_it_reads():
     panel = CURVES | {"series": [{"experiment": "e", "method": "gd", "hue": "L", "select": {"M": 5}}]}
     layout = figure(a=panel, b={"kind": "drawing", "of": "architecture"})
-    assert layout.shown() == [Shown("e", "gd", {"x": "N", "hue": "L"}, {"M": 5}, ("bias",))]
+    assert layout.shown() == [Shown("e", "gd", {"x": "N", "hue": "L"}, {"M": 5}, ("bias",), single=True)]
 
 
 def test_axes_have_their_symbols():
@@ -142,6 +144,130 @@ def test_drawings_stay_within_their_frame(name):
         x, y = line.get_data()
         assert left <= min(x) <= max(x) <= right
         assert bottom <= min(y) <= max(y) <= top
+
+
+HEATMAP = {
+    "kind": "heatmap",
+    "experiment": "e",
+    "method": "gd",
+    "quantity": "bias",
+    "x": "N",
+    "y": "sigma",
+    "xscale": "log",
+    "yscale": "log",
+}
+
+
+def plane(**changes):
+    """Two draws on a plane of three widths and four priors, in no order; the least bias is at N = 20, sigma = 1."""
+    width, sigma = np.array([100, 20, 5]), np.array([0.1, 1.0, 10.0, 100.0])
+    bias = 0.01 + np.abs(np.log(width / 20))[:, None] + np.abs(np.log(sigma))
+    values = {"bias": np.stack([0.9 * bias, 1.1 * bias]), "rank": np.broadcast_to(width[:, None] * sigma, (2, 3, 4))}
+    data = xr.Dataset({name: (("draw", "N", "sigma"), value) for name, value in (values | changes).items()})
+    return data.assign_coords(draw=range(2), N=width, sigma=sigma)
+
+
+def heatmap(data=None, **changes):
+    """The axes, the page and the table of a heatmap."""
+    layout, data = figure(a=HEATMAP | changes), {"e/gd": plane() if data is None else data}
+    panel = layout.panels["a"]
+    return compose(layout, data, {}).axes, panel.graph(data, {}), panel.table(data, {})
+
+
+def test_cells_of_a_heatmap_meet_halfway_on_their_scale():
+    np.testing.assert_allclose(edges([1, 10, 100], "log"), 10 ** np.array([-0.5, 0.5, 1.5, 2.5]))
+    np.testing.assert_allclose(edges([0, 1, 3], "linear"), [-0.5, 0.5, 2, 4])
+    (ax, bar), _, _ = heatmap()
+    cells = ax.collections[0]
+    np.testing.assert_allclose(np.log10(cells.get_coordinates()[:, 0, 1]), [-1.5, -0.5, 0.5, 1.5, 2.5])
+    expected = plane().bias.mean("draw").sortby("N").transpose("sigma", "N")
+    np.testing.assert_allclose(cells.get_array(), expected)
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["5", "20", "100"]
+    assert bar.get_ylabel() == "bias"
+
+
+@pytest.mark.parametrize(("low", "high", "scale", "expected"), [
+    (0.03, 0.41, "log", [0.03, 0.05, 0.1, 0.2, 0.3]),
+    (0.5, 2e6, "log", [1, 10, 100, 1e3, 1e4, 1e5, 1e6]),
+    (0.31, 0.38, "log", [0.31, 0.32, 0.33, 0.34, 0.35, 0.36, 0.37, 0.38]),
+    (0.0, 0.41, "linear", [0, 0.1, 0.2, 0.3, 0.4]),
+    (-3, 12, "linear", [0, 5, 10]),
+])  # fmt: skip
+def test_ticks_are_round(low, high, scale, expected):
+    np.testing.assert_allclose(round_values(low, high, scale, 8 if scale == "log" else 6), expected)
+
+
+def test_the_best_point_of_any_quantity_is_marked_and_told():
+    (ax, _), graph, (head, *rows) = heatmap(best={"by": "bias"})
+    assert [(*line.get_xdata(), *line.get_ydata()) for line in ax.lines] == [(20, 1)]
+    assert "★ least bias: $N$ = 20, $\\sigma$ = 1" in ax.get_xlabel()
+    assert (graph.data[-1].x[0], graph.data[-1].y[0], graph.data[-1].name) == (20, 1, "least bias: <i>N</i> = 20, σ = 1")
+    told = {(row[head.index("N")], row[head.index("sigma")]) for row in rows if row[head.index("best")]}
+    assert told == {("20", "1")}
+    (ax, _), _, _ = heatmap(best={"by": "rank", "largest": True})
+    assert (*ax.lines[0].get_xdata(), *ax.lines[0].get_ydata()) == (100, 100)
+    panel = REGISTRIES["panel"].make(HEATMAP | {"best": {"by": "rank", "largest": True}})
+    assert panel.heading() == "bias, star: largest rank of the kernel matrix"
+
+
+def test_colours_may_be_logarithmic_with_contours():
+    (ax, bar), graph, _ = heatmap(scale="log", contours=4)
+    cells = ax.collections[0]
+    assert type(cells.norm).__name__ == "LogNorm"
+    levels = list(ax.collections[1].levels)
+    assert 2 <= len(levels) <= 4
+    assert [trace.name for trace in graph.data[1:]] == [f"{level:g}" for level in levels]
+    np.testing.assert_allclose(10 ** np.asarray(graph.data[0].z), np.asarray(cells.get_array()), rtol=1e-6)
+    assert graph.data[0].colorbar.ticktext == tuple(tick.get_text() for tick in bar.get_yticklabels())
+
+
+def test_cells_that_need_a_word_have_it():
+    lost = plane().bias.values.copy()
+    lost[:, 2, 3] = np.nan
+    failed = np.zeros((2, 3, 4), int)
+    failed[1, 0, 0] = 1
+    (ax, _), graph, (head, *rows) = heatmap(plane(bias=lost, runs_failed=failed))
+    places = {line.get_marker(): (*line.get_xdata(), *line.get_ydata()) for line in ax.lines}
+    assert places == {"o": (100, 0.1), "x": (5, 100)}
+    assert {"runs failed", "no run usable"} <= {trace.name for trace in graph.data}
+    assert [row[3:5] for row in rows if row[head.index("caveats")] == "runs failed"] == [["100", "0.1"]]
+
+
+def test_texts_along_an_axis_are_cells_of_equal_size():
+    data = plane().assign_coords(N=["wide", "middle", "narrow"])
+    (ax, _), _, (head, *rows) = heatmap(data, xscale="linear")
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["wide", "middle", "narrow"]
+    assert rows[0][head.index("N")] == "wide"
+
+
+def test_a_curve_without_the_quantity_says_what_it_has():
+    with pytest.raises(InputError, match="gd of e doesn't measure block_ratio here; accepted: bias, rank"):
+        heatmap(quantity="block_ratio")
+
+
+def test_the_caption_is_in_the_files_and_may_stand_under_the_figure(tmp_path):
+    caption = "A caption of many words, with N_0 and (a) parentheses, that needs more than one line. " * 4
+    layout = figure(a=CURVES | {"legend": False})
+    plain, told = (
+        compose(Figure.make(layout.spec() | {"caption": caption, "show_caption": show}), {"e/gd": dataset()}, {})
+        for show in (False, True)
+    )
+    (text,) = told.texts
+    assert " ".join(text.get_text().split()) == caption.strip()
+    box = text.get_window_extent()
+    assert 0 <= box.x0 < box.x1 <= told.bbox.width
+    assert 0 <= box.y0 < box.y1 <= told.axes[0].get_tightbbox().y0
+    assert plain.texts == []
+    # The panels keep their size.
+    np.testing.assert_allclose(*(one.axes[0].get_position().height * one.get_figheight() for one in (plain, told)), rtol=0.02)
+    for name in ("one", "other"):
+        style.save(told, tmp_path / f"{name}.pdf", tmp_path / f"{name}.png", "fig", caption, ["ggdln", "e"])
+    for suffix in ("pdf", "png"):
+        assert (tmp_path / f"one.{suffix}").read_bytes() == (tmp_path / f"other.{suffix}").read_bytes()
+    written = (tmp_path / "one.pdf").read_bytes()
+    assert b"/Subject (A caption of many words, with N_0 and \\(a\\) parentheses" in written
+    assert b"/Keywords (ggdln, e)" in written
+    assert Image.open(tmp_path / "one.png").text["Description"] == caption
 
 
 OWN = """

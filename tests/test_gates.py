@@ -19,6 +19,8 @@ SPECS = (
     {"kind": "top_down", "M": 5, "p_permitted": 0.6},
     KMEANS,
 )
+ELSEWHERE = ({"kind": "file", "path": "none.npz"}, {"kind": "function", "path": "none.py", "name": "mine", "M": 3})
+"""Kinds whose files aren't here."""
 
 
 @pytest.fixture
@@ -119,9 +121,9 @@ def test_parameters_and_arrays_are_all_that_new_inputs_need(spec, x, subtask):
 @pytest.mark.parametrize("name", REGISTRIES["gates"].own())
 def test_a_kind_has_the_name_of_its_file_describes_its_parameters_and_can_be_made_again(name):
     kind = REGISTRIES["gates"].get(name)
-    assert kind.name() == name
+    assert kind.kind_name() == name
     assert all(field.description for field in kind.model_fields.values())
-    made = [REGISTRIES["gates"].make(spec) for spec in SPECS if spec["kind"] == name]
+    made = [REGISTRIES["gates"].make(spec) for spec in SPECS + ELSEWHERE if spec["kind"] == name]
     assert made == [REGISTRIES["gates"].make(gates.spec()) for gates in made] != []
     for gates in made:
         assert set(gates.terms(Sizes(60, 20, 12)).work) | {"start", "points"} == set(gates.costs.seconds)
@@ -150,7 +152,7 @@ def test_many_random_gates_reach_the_arc_cosine_limit():
 
 
 @pytest.mark.parametrize(("spec", "message"), [
-    ({"kind": "sigmoid", "M": 3}, "accepted: local, open, random, rectified, soft_kmeans, top_down"),
+    ({"kind": "sigmoid", "M": 3}, "accepted: file, function, local, open, random, rectified, soft_kmeans, top_down"),
     ({"kind": "random", "M": 0}, "gates.M = 0; accepted: a whole number >= 1"),
     ({"kind": "local", "M": 5, "subsets": 3}, "multiples of subsets = 3"),
     ({"kind": "top_down", "M": 5, "p_permitted": 0.5}, "sub-task"),

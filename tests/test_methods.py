@@ -123,7 +123,7 @@ def test_a_block_that_was_padded_to_more_gates_gives_the_same(sample, trained):
 @pytest.mark.parametrize(
     "method",
     [Langevin(chains=2, warmup=20, samples=10, step=0.2), Posterior(chains=2, warmup=5, samples=10)],
-    ids=lambda m: m.name(),
+    ids=lambda m: m.kind_name(),
 )
 def test_samplers_give_statistics_of_their_chains(method, sample, tmp_path):
     result = method.measure(point_of(sample, [NARROW], state=tmp_path / "state"))[0]
@@ -144,7 +144,8 @@ def test_everything_that_is_measured_is_described(name, sample, tmp_path, traine
     point = point_of(sample, [NARROW], runs=range(2), state=tmp_path / "state")
     results = method.measure(point)
     if method.split:
-        results += method.combine([xr.Dataset(results[0])], point)
+        assert set(results[0]) <= set(method.run_variables) | set(method.variables)
+        results = method.combine([xr.Dataset(results[0])], point)
     told = {
         variable
         for kind in (method, *(REGISTRIES["observable"].get(o) for o in point.observables))

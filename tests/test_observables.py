@@ -59,7 +59,7 @@ def solution_of(sample, **options):
 @pytest.mark.parametrize("name", REGISTRIES["observable"].own())
 def test_a_kind_has_the_name_of_its_file_describes_its_parameters_and_can_be_made_again(name):
     kind = REGISTRIES["observable"].get(name)
-    assert kind.name() == name
+    assert kind.kind_name() == name
     assert all(field.description for field in kind.model_fields.values())
     assert kind() == REGISTRIES["observable"].make(kind().spec())
 

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ggdln.core import code
+from ggdln.core.identity import identifier
 from ggdln.core.kinds import REGISTRIES, Costs
 from ggdln.workflow.config import read_config
 from ggdln.workflow.costs import MEMORY_FACTOR, SNAKEMAKE_MB
@@ -62,6 +63,18 @@ def test_every_job_has_a_cost_that_grows_with_each_attempt(name, request, empty)
         assert 60 * job.cost.runtime(1) > job.cost.seconds
         assert job.cost.mem_mb(3) == 3 * job.cost.mem_mb(1)
         assert job.cost.runtime(2) == 2 * job.cost.runtime(1)
+
+
+@pytest.mark.parametrize(("experiment", "method", "names"), [
+    ("capacity", "gp", ("noisy_teacher-41847b8cc7", "random-87bd6313e4", "gp-c16a2288c2")),
+    ("teacher_preferred", "gd", ("clustered_teacher-7f18bb901c", "local-2cd1961df2", "gd-f947222e3d")),
+    ("permuted_threshold", "theory", ("mnist_permuted-d2958f1fce", "random-96ef78d163", "theory-45b429e476")),
+])  # fmt: skip
+def test_what_was_computed_is_found_again(paper, experiment, method, names):
+    """Identifiers stay as they are, whatever parameters kinds get besides those that the configuration gives."""
+    piece = paper.experiments[experiment].curve(method).pieces[0]
+    task = piece.points[0]["task"]
+    assert (identifier(task["kind"], piece.seed, task), piece.gating, piece.id) == names
 
 
 def test_a_job_comes_after_those_it_needs(quick, empty):

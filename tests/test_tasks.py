@@ -19,7 +19,11 @@ NOISY = {"kind": "noisy_teacher", "N0": 20, "P": 400, "P_t": 300, "N_T": 500, "g
 CLUSTERED = {
     "kind": "clustered_teacher", "N0": 40, "P": 300, "P_t": 200, "N_T": 400, "gamma": 0.01, "subsets": 4, "clusters": 6, "rho": 0.01
 }  # fmt: skip
-ALL = (PARITY, PERMUTED, CONFLICTING, NOISY, CLUSTERED, {"kind": "angles", "N0": 10, "n_angles": 7, "noise": 0.005})
+ANGLES = {"kind": "angles", "N0": 10, "n_angles": 7, "noise": 0.005}
+WINE = {"kind": "sklearn", "name": "wine", "P": 40, "P_t": 30, "labels": {"one_vs_rest": "class_1"}}
+ALL = (PARITY, PERMUTED, CONFLICTING, NOISY, CLUSTERED, ANGLES, WINE)
+ELSEWHERE = ({"kind": "file", "path": "none.npz"}, {"kind": "torchvision", "name": "KMNIST"})
+"""Kinds whose files aren't here."""
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +43,9 @@ def test_a_draw_depends_on_seed_and_index_alone(spec, digits):
 @pytest.mark.parametrize("name", REGISTRIES["task"].own())
 def test_a_kind_has_the_name_of_its_file_describes_its_parameters_and_can_be_made_again(name):
     kind = REGISTRIES["task"].get(name)
-    assert kind.name() == name
+    assert kind.kind_name() == name
     assert all(field.description for field in kind.model_fields.values())
-    made = [REGISTRIES["task"].make(spec) for spec in ALL if spec["kind"] == name]
+    made = [REGISTRIES["task"].make(spec) for spec in ALL + ELSEWHERE if spec["kind"] == name]
     assert made == [REGISTRIES["task"].make(task.spec()) for task in made] != []
 
 

@@ -20,7 +20,18 @@ from ggdln.experiments import store
 
 EVERYTHING = ("--", "all", "report")
 RULES = {
-    *("prepare_task", "fit_gates", "run_gp", "run_theory", "run_gd", "run_relu", "run_langevin", "run_posterior"),
+    *(
+        "prepare_task",
+        "fit_gates",
+        "run_gp",
+        "run_theory",
+        "run_one_loop",
+        "run_exact",
+        "run_gd",
+        "run_relu",
+        "run_langevin",
+        "run_posterior",
+    ),
     *("combine_gd", "combine_relu", "assemble_curve", "collect_figure", "draw_figure"),
     *("judge_claim", "collect_claims", "make_report"),
 }
@@ -170,6 +181,7 @@ ROUNDS = [
         Edit("a check of parameters", f"{SRC}/gates/random.py", ("    def fit(", "    def problems(self, task):\n        return ()\n\n    def fit("), set()),
         Edit("a comment in a file of one's own", "my_kinds.py", COMMENT, set()),
         Edit("the version number", "pyproject.toml", ('version = "0.1.0"', 'version = "0.2.0"'), set()),
+        Edit("the environment of conda", "environment.yml", ("scipy==", "scipy==9."), set()),
         Edit("the README", "README.md", (None, "\n"), set()),
         Edit("the meaning of a parameter", f"{SRC}/tasks/noisy_teacher.py", ("Standard deviation of", "Size of"), PAGE),
         Edit("predicted costs of a kind", f"{SRC}/experiments/methods/gp.py", ('"kernels": 0.0', '"kernels": 100.0'), PAGE),
@@ -359,13 +371,28 @@ def test_a_bad_configuration_stops_everything_with_one_message(tmp_path):
 
 
 def test_what_does_not_fit_is_refused_before_anything_runs(tmp_path):
-    """The message names the job, what it needs and what there is."""
+    """In a dry-run too. The message names the job, what it needs and what there is; a cluster may have more."""
     small_project(tmp_path, machine={"available_mb": 90})
-    result = snakemake(tmp_path, "--", "figures/gated.pdf")
+    for options in ((), ("--dry-run",)):
+        result = snakemake(tmp_path, *options, "--", "figures/gated.pdf")
+        assert result.returncode != 0
+        assert re.search(r"\w+ needs \d+ MB for \S+, this machine has 90 MB", result.stderr)
+        assert "Traceback" not in result.stderr
+        assert not (tmp_path / "results").exists()
+    cluster = ("--workflow-profile", "workflow/profiles/slurm")
+    assert snakemake(tmp_path, "--dry-run", *cluster, "--", "figures/gated.pdf").returncode == 0
+
+
+@pytest.mark.parametrize(("target", "told"), [
+    ("figures/gatd.pdf", "There is no figure figures/gatd.pdf. Did you mean figures/gated.pdf? Figures: figures/gated.pdf, "),
+    ("figures/elsewhere/gated.pdf", "There is no figure figures/elsewhere/gated.pdf. Did you mean figures/gated.pdf? Figures: figures/gated.pdf, "),
+    ("figures/x.svg", "There is no figure figures/x.svg. Figures: figures/gated.pdf, figures/trained.pdf, figures/sampled.pdf\n"),
+])  # fmt: skip
+def test_a_figure_that_there_is_not_is_answered_with_those_there_are(project, target, told):
+    result = snakemake(project, "--", target)
     assert result.returncode != 0
-    assert re.search(r"\w+ needs \d+ MB for \S+, this machine has 90 MB", result.stderr)
+    assert told in result.stderr
     assert "Traceback" not in result.stderr
-    assert not (tmp_path / "results").exists()
 
 
 @pytest.mark.parametrize("text", ["seed: !!python/object/apply:os.system ['touch written']", "run: ../../elsewhere"])

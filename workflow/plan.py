@@ -21,12 +21,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
 from ggdln.core.errors import ConfigError
+from ggdln.core.problems import choices
 from ggdln.workflow.config import default_files, load, read_config
 from ggdln.workflow.overview import read_benchmark
+from ggdln.workflow.progress import CLUSTER_SECONDS, LOCAL_SECONDS, duration, wall_time
 from ggdln.workflow.stages import Stages
-
-LOCAL_SECONDS, CLUSTER_SECONDS = 0.2, 4.0
-"""Time that Snakemake needs for a job beside its work, on one machine and within a job of a cluster."""
 
 
 def pending_files(configfiles, targets):
@@ -40,15 +39,6 @@ def pending_files(configfiles, targets):
     return {row[0] for row in rows if row[-1] == "update pending"}
 
 
-def wall_time(jobs, slots, overhead):
-    """Seconds for all jobs, so many at a time: their sum over the slots, and at least the longest chain of needs."""
-    end = {}
-    for output, job in jobs.items():
-        end[output] = max((end.get(file, 0) for file in job.inputs), default=0) + job.cost.seconds + overhead
-    total = sum(job.cost.seconds + overhead for job in jobs.values())
-    return max([total / slots, *end.values()])
-
-
 def summary(name, jobs, pending, slots, overhead):
     """One line of the table."""
     left = {output: job for output, job in jobs.items() if output in pending}
@@ -60,7 +50,7 @@ def summary(name, jobs, pending, slots, overhead):
         "core-hours": _hours(sum(job.cost.seconds for job in left.values())),
         "of": _hours(sum(job.cost.seconds for job in jobs.values())),
         "largest MB": str(max((job.cost.mem_mb() for job in left.values()), default=0)),
-        "wall time": _time(wall_time(left, slots, overhead)),
+        "wall time": duration(wall_time(left, slots, overhead)),
         "done: predicted": _hours(sum(job.cost.seconds for job, _ in done)) if done else "",
         "took": f"{_hours(sum(v['cpu_time'] for _, v in done))} - {_hours(sum(v['s'] for _, v in done))}" if done else "",
     }
@@ -71,10 +61,13 @@ def _hours(seconds):
     return f"{hours:.0f}" if hours >= 10 else f"{hours:.2f}" if hours >= 0.1 else f"{hours:.3f}"
 
 
-def _time(seconds):
-    minutes = round(seconds / 60)
-    long = f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
-    return f"{seconds:.0f} s" if seconds < 120 else long
+def profile(name):
+    """The file of a profile that is given by name or folder."""
+    folders = {path.parent.name: path for path in (ROOT / "workflow/profiles").glob("*/config.yaml")}
+    file = folders.get(name, Path(name) / "config.yaml")
+    if not file.is_file():
+        sys.exit(f"--profile {name} is not there; accepted: a folder, or {choices(name, sorted(folders))}")
+    return file
 
 
 def main():
@@ -89,15 +82,14 @@ def main():
         "cores",
     )
     if arguments.profile:
-        folder = Path(arguments.profile)
-        folder = folder if folder.is_dir() else ROOT / "workflow/profiles" / folder
-        slots, overhead = yaml.safe_load((folder / "config.yaml").read_text()).get("jobs", 1), CLUSTER_SECONDS
+        slots, overhead = yaml.safe_load(profile(arguments.profile).read_text()).get("jobs", 1), CLUSTER_SECONDS
         where = "SLURM jobs at a time, without waiting in the queue"
     try:
-        stages = Stages(read_config(load([*default_files(ROOT), *arguments.configfile])), ROOT)
+        own = load(arguments.configfile).get("figures")
+        stages = Stages(read_config(load([*default_files(ROOT), *arguments.configfile]), own), ROOT)
     except ConfigError as error:
         sys.exit(str(error))
-    figures = {figure: stages.figure_file(figure) for figure in stages.config.figures}
+    figures = {figure: stages.figure_file(figure) for figure in stages.config.chosen}
     pending = pending_files(arguments.configfile, [*figures.values(), stages.claims_file()])
     everything = stages.jobs(*figures.values())
     verdicts = {output: job for output, job in stages.jobs(stages.claims_file()).items() if output not in everything}

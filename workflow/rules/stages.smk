@@ -13,6 +13,7 @@ for stage in map(Asked, STAGES.table.values()):
             stage.stage.note("logs", ".log"),
         benchmark:
             stage.stage.note("benchmarks", ".tsv")
+        priority: stage.priority
         conda:
             "../../environment.yml"
         threads: 1
@@ -22,6 +23,7 @@ for stage in map(Asked, STAGES.table.values()):
         params:
             spec=stage.spec,
             code=stage.code,
+            programs=stage.programs,
             script=stage.stage.script or stage.stage.name,
         script:
             "../scripts/{params.script}.py"

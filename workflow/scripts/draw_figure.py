@@ -11,7 +11,10 @@ def main(snakemake, log):
     data = store.groups(snakemake.input.data[0])
     log(f"groups: {', '.join(data)}")
     spec = snakemake.params.spec
-    style.save(compose(Figure.make(spec["figure"]), data, spec["experiments"]), snakemake.output.pdf, snakemake.output.png)
+    layout = Figure.make(spec["figure"])
+    drawn = compose(layout, data, spec["experiments"])
+    about = {"title": snakemake.wildcards.figure, "caption": layout.caption, "keywords": ["ggdln", *spec["experiments"]]}
+    style.save(drawn, snakemake.output.pdf, snakemake.output.png, **about)
 
 
 if __name__ == "__main__":

@@ -20,14 +20,15 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from ggdln.core import code
 
-CODE = dict(__main__.snakemake.params.code)
+CODE, FINGERPRINT = dict(__main__.snakemake.params.programs), __main__.snakemake.params.code
 
 
 def check_code():
     """Raise an error if the code of this job is not what the workflow planned with."""
     code.forget()
-    files = code.modules_of([ROOT / program for program in CODE["programs"]], [ROOT / "src", ROOT / "workflow/scripts"])
-    if code.fingerprint(files, words=CODE["words"]) != CODE["fingerprint"]:
+    programs, own = ([ROOT / path for path in CODE[name]] for name in ("programs", "own"))
+    found = code.of_job(programs, [ROOT / "src", ROOT / "workflow/scripts"], own=own, words=CODE["words"])
+    if found != FINGERPRINT:
         raise RuntimeError(
             "the code of this job was edited after the run began; its result is discarded, run the workflow again"
         )
@@ -77,7 +78,7 @@ def resumable(snakemake):
     Its name contains the version of the code, so that a state is never carried on by another one.
     """
     folder = Path("results/state", *Path(snakemake.output[0]).with_suffix("").parts[1:])
-    yield folder / CODE["fingerprint"][:10]
+    yield folder / FINGERPRINT[:10]
     shutil.rmtree(folder, ignore_errors=True)
 
 

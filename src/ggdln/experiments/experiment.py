@@ -134,8 +134,23 @@ class Experiment:
             for axis, value in zip(axes, values, strict=True):
                 section, key = axis.split(".")
                 point[section][key] = value
-            points.append(point)
+            points.append(_settled(point))
         return points
+
+
+def _settled(point):
+    """A point with what files of the user's decide, where its kinds read such: checksums and the number of gates.
+
+    That makes the content of a file part of all identifiers.
+    """
+    reading = {s for s in ("task", "gates") if s in point and REGISTRIES[s].get(point[s]["kind"]).from_file}
+    if reading:
+        task = REGISTRIES["task"].make(point["task"]).settled()
+        settled = {"task": task}
+        if "gates" in reading:
+            settled["gates"] = REGISTRIES["gates"].make(point["gates"]).settled(task)
+        point = point | {section: settled[section].spec() for section in reading}
+    return point
 
 
 def measure_piece(piece, draws, sample_of, measure, *, report=None, **place):

@@ -4,7 +4,6 @@ A file is written whole or not at all, under a temporary name that is then renam
 groups. Every group carries the sha256 of its content, so a truncated, damaged or foreign file is recognised when it is read.
 """
 
-import hashlib
 import json
 import os
 import shutil
@@ -14,10 +13,10 @@ from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import numpy as np
 import xarray as xr
 
 from ggdln.core.errors import FileError
+from ggdln.core.identity import digest
 
 FORMAT = "ggdln 1"
 PACKAGES = ("numpy", "scipy", "xarray", "netCDF4")
@@ -91,24 +90,6 @@ def groups(path):
     except (OSError, ValueError, RuntimeError, KeyError) as error:
         raise FileError(f"{path}: missing, truncated, damaged or not a NetCDF file ({error})") from error
     return {name.strip("/"): read(path, name) for name in names}
-
-
-def digest(dataset):
-    """sha256 over names, dimensions, types and values of all variables of a dataset."""
-    total = hashlib.sha256()
-    for name in sorted(dataset.variables, key=str):
-        variable = dataset.variables[name]
-        values = np.ascontiguousarray(variable.values)
-        if values.dtype.kind in "OUT":
-            values = np.char.encode(values.astype(str), "utf-8")
-            kind = "text"
-            content = b"\0".join(values.ravel().tolist())
-        else:
-            kind = values.dtype.newbyteorder("=").str
-            content = values
-        total.update(json.dumps([str(name), list(map(str, variable.dims)), kind, values.shape]).encode())
-        total.update(content)
-    return total.hexdigest()
 
 
 def code_version(folder=None):

@@ -34,7 +34,7 @@ def _known(_):
     found = {}
     for registry in REGISTRIES.values():
         for kind in registry.names():
-            found |= registry.get(kind).variables
+            found |= registry.get(kind).variables | getattr(registry.get(kind), "run_variables", {})
     return found | VARIABLES | AXES
 
 

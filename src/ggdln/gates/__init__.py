@@ -10,6 +10,8 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
+from ggdln.core import checks, seeds
+from ggdln.core.display import Shown
 from ggdln.core.errors import InputError
 from ggdln.core.kinds import REGISTRIES, Costs, Kind, Terms, Variable
 
@@ -23,6 +25,10 @@ class Gates(Kind):
     dims: ClassVar[dict[str, tuple]] = {"weights": ("gate", "feature")}
     """Dimensions of the arrays that `fit` gives; "gate" has length M, "feature" N0, "sub_task" one entry a sub-task."""
     needs_subtasks: ClassVar[bool] = False
+    needs_notes: ClassVar[tuple] = ()
+    """Notes of the task that it looks at."""
+    by_row: ClassVar[bool] = False
+    """Whether `values` gets the row of each input in the source of the task, as `row`."""
     costs: ClassVar[Costs] = Costs({"start": 1.1, "points": 0.002}, {"start": 106.0, "inputs": 1.2})
     variables: ClassVar[dict[str, Variable]] = {
         "weights": Variable("weights of the gates", "V", "g_m(x) = Theta(V_m.x / sqrt(N0) - b)"),
@@ -39,6 +45,10 @@ class Gates(Kind):
         """What the bounds of single parameters can't say, given the kind of task, as `Problem`s with keys such as "gates.M"."""
         return ()
 
+    def settled(self, task):
+        """The gates with all that determines their numbers for a task: where they come from a file, its checksum, and M."""
+        return self
+
     def terms(self, sizes):
         """Terms of the cost of fitting once, for inputs of these `ggdln.tasks.Sizes`."""
         return Terms()
@@ -52,8 +62,8 @@ class Gates(Kind):
         raise NotImplementedError
 
 
-@dataclass(frozen=True)
-class FittedGates:
+@dataclass(frozen=True, repr=False)
+class FittedGates(Shown):
     """M fixed gates: a kind, its fitted arrays by name, and how the fit went."""
 
     kind: Gates
@@ -63,13 +73,20 @@ class FittedGates:
     def __len__(self):
         return self.kind.M
 
-    def __call__(self, x, subtask=None):
-        """Gate values (P, M) of inputs x (P, N0); `subtask` (P,) is needed where the gates depend on the sub-task."""
-        x = np.asarray(x, dtype=np.float64)
+    def facts(self):
+        return self.kind.spec() | self.report
+
+    def __call__(self, x, subtask=None, row=None):
+        """Gate values (P, M) of inputs x (P, N0).
+
+        `subtask` (P,) is needed where the gates depend on the sub-task, `row` (P,) where they are looked up.
+        """
+        x = checks.array("x", x, 2)
         features = next((self.arrays[name].shape[1] for name, dims in self.kind.dims.items() if dims[1:] == ("feature",)), None)
-        if x.ndim != 2 or features not in (None, x.shape[1]):
+        if features not in (None, x.shape[1]):
             raise InputError(f"x: got shape {x.shape}, these gates take (P, {features or 'N0'})")
-        return self.kind.values(x, subtask, **self.arrays)
+        more = {"row": row} if self.kind.by_row else {}
+        return self.kind.values(x, subtask, **more, **self.arrays)
 
 
 def fit_gates(spec, x, *, seed, draw=0, subtask=None):
@@ -79,7 +96,10 @@ def fit_gates(spec, x, *, seed, draw=0, subtask=None):
     others use N0 alone, and those that depend on it the number of sub-tasks in `subtask`.
     """
     gates = REGISTRIES["gates"].make(spec)
-    arrays, report = gates.fit(np.asarray(x, dtype=np.float64), subtask=subtask, seed=seed, draw=draw)
+    if gates.M is None:
+        raise InputError("gates.M is missing; accepted: a whole number; only the workflow finds it out by itself")
+    seed, draw = seeds.checked(seed, draw)
+    arrays, report = gates.fit(checks.array("x", x, 2), subtask=subtask, seed=seed, draw=draw)
     return FittedGates(gates, arrays, report)
 
 

@@ -26,11 +26,17 @@ class Sample:
 
     @cached_property
     def g(self):
-        return self.gates(self.task.x, self.task.subtask)
+        return self._values("")
 
     @cached_property
     def g_test(self):
-        return self.gates(self.task.x_test, self.task.subtask_test)
+        return self._values("_test")
+
+    def _values(self, part):
+        """Gate values of the training ("") or the test ("_test") inputs."""
+        task, note = self.task, self.task.notes.get(f"row{part}")
+        rows = {} if note is None else {"row": note[1]}
+        return self.gates(getattr(task, f"x{part}"), getattr(task, f"subtask{part}"), **rows)
 
 
 class Observable(Kind):

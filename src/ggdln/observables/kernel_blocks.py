@@ -23,6 +23,7 @@ class KernelBlocks(Observable):
             "K~",
             label=r"kernel $\tilde{K}$",
             axes=("task, input",) * 2,
+            single=False,
         ),
         "kernel_ratio": Variable(
             "ratio of same-task to cross-task kernel amplitudes",

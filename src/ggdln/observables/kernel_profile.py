@@ -19,6 +19,7 @@ class KernelProfile(Observable):
             "K_L(theta)",
             "cos(g(x(0)), g(x(theta)))^L cos(x(0), x(theta))",
             r"normalized kernel $\mathcal{K}_L(\theta)$",
+            single=False,
         ),
     }
 

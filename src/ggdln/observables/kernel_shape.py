@@ -19,7 +19,11 @@ class KernelShape(Observable):
     needs_notes: ClassVar[tuple] = ("digit",)
     variables: ClassVar[dict[str, Variable]] = {
         "kernel_histogram": Variable(
-            "density of normalized kernel elements of equal digits", "", "density of K_L(x, y)", "density of kernel elements"
+            "density of normalized kernel elements of equal digits",
+            "",
+            "density of K_L(x, y)",
+            "density of kernel elements",
+            single=False,
         ),
         "flat_fraction": Variable(
             f"share of normalized kernel elements of equal digits up to {LARGEST_FLAT_ELEMENT}",
@@ -30,6 +34,7 @@ class KernelShape(Observable):
             "K_L(x, y)",
             "K~(x, y) / sqrt(K~(x, x) K~(y, y))",
             r"normalized kernel $\mathcal{K}_L(\mathbf{x}, \mathbf{y})$",
+            single=False,
         ),
     }
 

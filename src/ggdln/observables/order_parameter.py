@@ -19,6 +19,7 @@ class OrderParameter(Observable):
             "U_1",
             "U_1^mn = <sum_i a_mi a_ni> / N",
             axes=("gate $m$", "gate $n$"),
+            single=False,
         ),
         "block_ratio": Variable(
             "amplitude of the first diagonal block of U_1 relative to the others",

@@ -22,6 +22,7 @@ class TaskCorrelation(Observable):
             "sum over test inputs of p and training inputs of q of |k~^T K~^-1|",
             "influence between tasks $C$",
             axes=("tested permutation $p$", "trained permutation $q$"),
+            single=False,
         ),
         "correlation_ratio": Variable(
             "ratio of diagonal to off-diagonal task correlations",

@@ -8,6 +8,9 @@ from ggdln.core.kinds import REGISTRIES
 from ggdln.study.panels import Panel
 from ggdln.study.style import RC
 
+CAPTION_POINTS, CAPTION_LINE, CAPTION_MARGIN = 7, 1.35, 0.08
+"""Size of a printed caption, distance of its lines in units of that, and room around it in inches."""
+
 Inches = Annotated[float, Field(gt=0, le=30)]
 
 
@@ -16,8 +19,9 @@ class Figure(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
-    caption: str = Field(description="What the figure shows")
-    size: list[Inches] = Field(min_length=2, max_length=2, description="Width and height in inches")
+    caption: str = Field(description="What the figure shows; on the page, and in the PDF and the PNG as their subject")
+    show_caption: bool = Field(False, description="Print the caption under the figure, which gets higher by that")
+    size: list[Inches] = Field(min_length=2, max_length=2, description="Width and height in inches, without the caption")
     mosaic: list[Annotated[str, Field(min_length=1)]] = Field(
         min_length=1, description="Arrangement of the panels, one string of panel letters a row"
     )
@@ -53,6 +57,8 @@ def compose(figure, data, experiments):
 
     with rc_context(RC):
         drawn = Canvas(figsize=figure.size, layout="constrained")
+        if figure.show_caption:
+            _put_below(drawn, figure.caption)
         axes = drawn.subplot_mosaic([list(row) for row in figure.mosaic])
         for letter, ax in axes.items():
             panel = figure.panels[letter]
@@ -63,3 +69,20 @@ def compose(figure, data, experiments):
                 ax.set_title(panel.title)
         drawn.draw_without_rendering()
         return drawn
+
+
+def _put_below(drawn, caption):
+    """Make room under a figure and print a text there, in lines as long as the figure is wide."""
+    width, height = drawn.get_size_inches()
+    words = drawn.text(0, 0, "", fontsize=CAPTION_POINTS, linespacing=CAPTION_LINE, va="bottom", parse_math=False)
+    lines = []
+    for word in caption.split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        words.set_text(longer)
+        fits = words.get_window_extent().width <= (width - 2 * CAPTION_MARGIN) * drawn.dpi
+        lines[-1:] = [longer] if fits or not lines else [*lines[-1:], word]
+    words.set_text("\n".join(lines))
+    room = words.get_window_extent().height / drawn.dpi + 2 * CAPTION_MARGIN
+    drawn.set_size_inches(width, height + room)
+    words.set_position((CAPTION_MARGIN / width, CAPTION_MARGIN / (height + room)))
+    drawn.get_layout_engine().set(rect=(0, room / (height + room), 1, height / (height + room)))

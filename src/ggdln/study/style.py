@@ -26,6 +26,8 @@ RC = {
 }
 
 INK, BLUE, ORANGE, RED, TEAL, GREY = "#1a1a1a", "#2b6cb0", "#dd6b20", "#c53030", "#2c7a7b", "#a0aec0"
+PALE = "#e2e8f0"
+"""For cells without a number."""
 COLOURS = {"ink": INK, "blue": BLUE, "orange": ORANGE, "red": RED, "teal": TEAL, "grey": GREY}
 HUES = ("blue", "orange", "teal", "red", "ink", "grey")
 """Colours of lines that differ in the value of an axis, in this order."""
@@ -50,7 +52,8 @@ def shades(n):
     return [tuple(shade) for shade in colormaps["Blues_r"](np.linspace(0.05, 0.72, n))]
 
 
-def save(figure, pdf, png):
-    """Write the figure as PDF and PNG; the same figure gives the same bytes."""
-    figure.savefig(pdf, metadata={"CreationDate": None, "ModDate": None})
-    figure.savefig(png, metadata={"Software": None})
+def save(figure, pdf, png, title="", caption="", keywords=()):
+    """Write the figure as PDF and PNG, with words for their properties; the same figure gives the same bytes."""
+    told = {"Title": title, "Subject": caption, "Keywords": ", ".join(keywords)}
+    figure.savefig(pdf, metadata=told | {"CreationDate": None, "ModDate": None})
+    figure.savefig(png, metadata={"Title": title, "Description": caption, "Software": None})

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from ggdln.core import seeds
+from ggdln.core.display import Shown
 from ggdln.core.errors import InputError
 from ggdln.core.kinds import REGISTRIES, Costs, Kind, Terms, Variable
 
@@ -18,8 +19,8 @@ TrainingInputs = Annotated[int, Field(ge=1, le=1_000_000, description="Number P 
 TestInputs = Annotated[int, Field(ge=1, le=1_000_000, description="Number P_t of test samples (of each sub-task)")]
 
 
-@dataclass(frozen=True)
-class TaskData:
+@dataclass(frozen=True, repr=False)
+class TaskData(Shown):
     """One draw of a task.
 
     x (P, N0), y (P,), subtask (P,): training inputs, labels, and which of several sub-tasks a sample belongs to.
@@ -39,6 +40,14 @@ class TaskData:
         for name, samples in (("subtask", self.x), ("subtask_test", self.x_test)):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, np.zeros(len(samples), dtype=np.int64))
+
+    def facts(self):
+        found = {"P": len(self.x), "P_t": len(self.x_test), "N0": self.x.shape[1]}
+        found |= {"C": self.y.shape[1]} if self.y.ndim == 2 else {}
+        subtasks = int(self.subtask.max(initial=0)) + 1
+        return (
+            found | ({"subtasks": subtasks} if subtasks > 1 else {}) | ({"notes": ", ".join(self.notes)} if self.notes else {})
+        )
 
 
 @dataclass(frozen=True)
@@ -85,6 +94,18 @@ class Task(Kind):
         amounts = {"start": 1, "inputs": draws * self.sizes().megabytes}
         return Terms(amounts, amounts)
 
+    def rows(self):
+        """Number of samples in the source, for kinds whose notes say in `row` which of them are taken."""
+        raise NotImplementedError
+
+    def settled(self):
+        """The task with all that determines its numbers: where it reads a file, its checksum too."""
+        return self
+
+    def origin(self):
+        """Where its samples come from, in a line; those of digits say so themselves."""
+        return "generated"
+
     def make(self, seed, draw, digits=None):
         """`TaskData` of draw number `draw` under the root seed. digits: a `Digits`, for kinds made from them."""
         raise NotImplementedError
@@ -96,7 +117,7 @@ def make_task(spec, *, seed, draw=0, digits=None):
     `digits` is a `ggdln.tasks._digits.Digits`, for the kinds made from MNIST (default: the source that the task names).
     With "shuffled" true the training labels are in random order, so that there is nothing to learn.
     """
-    task = REGISTRIES["task"].make(spec)
+    task, (seed, draw) = REGISTRIES["task"].make(spec), seeds.checked(seed, draw)
     if task.from_digits and digits is None:
         from ggdln.tasks._digits import load_digits
 

@@ -71,7 +71,7 @@ def _embedded():
 def _full(folder, download, sha256):
     raw = folder / "MNIST" / "raw"
     if download and not all((raw / name).exists() for name in sha256):
-        _download(folder)
+        fetch("MNIST", folder)
     for name, expected in sha256.items():
         if not (raw / name).is_file():
             raise FileError(f"{raw / name} is missing; put the unpacked IDX files there or set digits.download: true")
@@ -81,8 +81,8 @@ def _full(folder, download, sha256):
             raise FileError(f"{raw / name} is damaged or not MNIST: sha256 {found}, expected {expected}")
     images, labels = [], []
     for part in ("train", "t10k"):
-        images.append(_read_idx(raw / f"{part}-images-idx3-ubyte", 3).reshape(-1, PIXELS))
-        labels.append(_read_idx(raw / f"{part}-labels-idx1-ubyte", 1))
+        images.append(read_idx(raw / f"{part}-images-idx3-ubyte", 3).reshape(-1, PIXELS))
+        labels.append(read_idx(raw / f"{part}-labels-idx1-ubyte", 1))
         if len(images[-1]) != len(labels[-1]):
             raise FileError(f"{raw}: {len(images[-1])} images but {len(labels[-1])} labels")
     images, labels = np.concatenate(images), np.concatenate(labels).astype(np.int64)
@@ -90,7 +90,7 @@ def _full(folder, download, sha256):
     return Digits(images, labels, f"MNIST, {len(labels):,} digits in four IDX files, sums {digest}")
 
 
-def _read_idx(path, dimensions):
+def read_idx(path, dimensions):
     """The bytes in an IDX file: a zero, a zero, the type 8, the number of dimensions, their lengths, then the values."""
     content, header = path.read_bytes(), 4 * (1 + dimensions)
     shape = [int.from_bytes(content[i : i + 4], "big") for i in range(4, header, 4)]
@@ -99,7 +99,8 @@ def _read_idx(path, dimensions):
     return np.frombuffer(content, np.uint8, offset=header).reshape(shape)
 
 
-def _download(folder):
+def fetch(name, folder):
+    """Let torchvision put a set of images of this name into a folder."""
     import torch
 
     if torch.version.cuda is None:
@@ -109,6 +110,6 @@ def _download(folder):
         for operator in ("nms", "qnms"):
             with suppress(RuntimeError):  # declared already by torchvision itself
                 library.define(f"{operator}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-    from torchvision.datasets import MNIST
+    from torchvision import datasets
 
-    MNIST(folder, download=True)
+    getattr(datasets, name)(folder, download=True)

@@ -9,13 +9,14 @@ import itertools
 import math
 import re
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import NoneType
 
 import yaml
 
-from ggdln.core.errors import ConfigError
+from ggdln.core.errors import ConfigError, FileError
 from ggdln.core.expand import expand
 from ggdln.core.kinds import REGISTRIES, add_file
 from ggdln.core.problems import Problem, choices, key, near, short, violations
@@ -32,7 +33,11 @@ KINDS = {"task": "task", "gates": "gates"}
 
 @dataclass(frozen=True)
 class Config:
-    """A valid configuration. `written` has the sections of each experiment as they were written, variants filled in."""
+    """A valid configuration.
+
+    chosen: the figures that are made and reported if none is named; written: the sections of each experiment as they were
+    written, variants filled in.
+    """
 
     run: str
     seed: int
@@ -43,6 +48,7 @@ class Config:
     figures: dict[str, Figure]
     claims: dict
     agreement: list
+    chosen: list
     written: dict = field(default_factory=dict)
 
     def curves_of(self, figure):
@@ -128,14 +134,17 @@ def _place(mark):
     return f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
 
 
-def read_config(raw):
-    """Check the configuration `raw` and give it as a `Config`."""
+def read_config(raw, own=()):
+    """Check the configuration `raw` and give it as a `Config`.
+
+    own: names of figures that the user's files add or change. Those are chosen, or all figures if there are none.
+    """
     raise_for(_not_finite(raw))
     raise_for(_add_kinds(raw.get("kinds")))
     raw, problems = dict(raw), []
     if isinstance(raw.get("experiments"), dict):
         raw["experiments"], problems = expand(raw["experiments"], "experiments")
-    named = set(raw["experiments"]) if isinstance(raw.get("experiments"), dict) else set()
+    named = list(raw["experiments"]) if isinstance(raw.get("experiments"), dict) else []
     found = violations(Root, raw)
     if found:
         # What follows from these problems isn't reported, but problems elsewhere are.
@@ -164,7 +173,9 @@ def read_config(raw):
         problems += _unmeasured(claims, agreement, experiments)
     raise_for(problems)
     kept = {name: getattr(root, name) for name in ("run", "seed", "kinds", "digits", "machine")}
-    return Config(experiments=experiments, figures=figures, claims=claims, agreement=agreement, written=written, **kept)
+    chosen = [name for name in figures if not own or name in own]
+    made = {"experiments": experiments, "figures": figures, "claims": claims, "agreement": agreement}
+    return Config(**made, chosen=chosen, written=written, **kept)
 
 
 def _add_kinds(files):
@@ -310,6 +321,8 @@ class _ExperimentBuilder:
         taken = []
         for i, value in enumerate(points):
             found = violations(model, rest | {name: value})
+            if isinstance(value, dict | list):
+                found = [Problem("", value, "a number or text, since values are places along an axis")]
             self.problems += [Problem(f"{self.where}.sweep.{axis}[{i}]", value, p.accepted) for p in found]
             if not found:
                 taken.append(getattr(model(**rest | {name: value}), name))
@@ -336,11 +349,15 @@ class _ExperimentBuilder:
         for point in itertools.product(*self.axes.values()):
             swept = dict(zip(self.axes, point, strict=True))
             task, gates, network = (make(head, swept) for head in ("task", "gates", "network"))
-            found += [*task.problems(), *gates.problems(task), *_demands(task, gates, observables)]
+            found += [*task.problems(), *_demands(task, gates, observables)]
+            with suppress(FileError):  # the task has told that its file can't be read
+                found += gates.problems(task)
             found += _method_problems(self.methods, task, network, self.first["draws"])
         first = {axis: values[0] for axis, values in self.axes.items()}
         self.parts = {head: make(head, first) for head in ("task", "gates", "network")}
-        self.problems += [problem._replace(key=f"{self.where}.{problem.key}") for problem in dict.fromkeys(found)]
+        self.problems += [
+            problem._replace(key=f"{self.where}.{problem.key}") for problem in {str(p): p for p in found}.values()
+        ]
 
     def _with_source(self, task):
         """A task with the configured source of digits, if it is made from digits and doesn't name one."""
@@ -394,9 +411,9 @@ def _kind_problems(sort, spec, where, named=False):
 
 def _demands(task, gates, observables):
     """What gates and observables ask of the kind of task."""
-    asked = [(gates, f"{gates.name()} gates")] + [(o, f"the observable {o.name()}") for o in observables]
+    asked = [(gates, f"{gates.kind_name()} gates")] + [(o, f"the observable {o.kind_name()}") for o in observables]
     for kind, what in asked:
-        notes, labels = getattr(kind, "needs_notes", ()), getattr(kind, "needs_labels", False)
+        notes, labels = kind.needs_notes, getattr(kind, "needs_labels", False)
 
         def fits(candidate, kind=kind, notes=notes, labels=labels):
             return (
@@ -407,7 +424,7 @@ def _demands(task, gates, observables):
 
         if not fits(task):
             accepted = [name for name in REGISTRIES["task"].names() if fits(REGISTRIES["task"].get(name))]
-            yield Problem("task.kind", task.name(), f"{' or '.join(accepted)}, for {what}")
+            yield Problem("task.kind", task.kind_name(), f"{' or '.join(accepted)}, for {what}")
 
 
 def _method_problems(methods, task, network, draws):
@@ -415,7 +432,7 @@ def _method_problems(methods, task, network, draws):
         if (method.draws or 1) > draws:
             yield Problem(f"methods.{name}.draws", method.draws, f"at most the draws of the experiment, {draws}")
         if method.needs_labels and not task.labelled:
-            yield Problem("task.kind", task.name(), f"a task with labels, for {name}")
+            yield Problem("task.kind", task.kind_name(), f"a task with labels, for {name}")
         for parameter, accepted in method.needs.items():
             if not getattr(network, parameter):
                 yield Problem(f"network.{parameter}", getattr(network, parameter), f"{accepted}, for {name}")
@@ -473,12 +490,16 @@ def _figure(name, layout, experiments):
         found = _kind_problems("panel", spec, f"{where}.panels.{letter}")
         problems += found
         if not found:
-            panels[letter] = REGISTRIES["panel"].make(spec)
-            for shown in panels[letter].shown():
-                problems += _shown_problems(f"{where}.panels.{letter}", shown, experiments)
+            panel = panels[letter] = REGISTRIES["panel"].make(spec)
+            place, wrong = f"{where}.panels.{letter}", []
+            for shown in panel.shown():
+                wrong += _shown_problems(place, shown, experiments)
+            if not wrong and all(experiments[shown.experiment] for shown in panel.shown()):
+                wrong = [p._replace(key=f"{place}.{p.key}") for p in panel.problems(experiments)]
+            problems += wrong
     if problems:
         return None, problems
-    return Figure(caption=layout.caption, size=layout.size, mosaic=layout.mosaic, panels=panels), []
+    return Figure(**{name: getattr(layout, name) for name in Figure.model_fields} | {"panels": panels}), []
 
 
 def _filled_panel(spec, defaults):
@@ -510,18 +531,25 @@ def _shown_problems(place, shown, experiments):
         accepted = f"a method of {shown.experiment}, {', '.join(experiment.methods)}"
         return [*problems, Problem(f"{place}.method", shown.method, accepted)]
     for variable in shown.variables:
-        problems += _unknown_variable(f"{place}.quantity", variable, experiment, shown.method)
+        problems += _unknown_variable(f"{place}.quantity", variable, experiment, shown.method, shown.single)
+    if shown.single and not problems:
+        left = [a for a in experiment.curve(shown.method).axes if a not in (*shown.axes.values(), *shown.select)]
+        told = "a value of each axis that the panel doesn't run along"
+        problems += [Problem(f"{place}.select.{axis}", None, f"one of {axes[axis]}, {told}", "missing") for axis in left]
     return problems
 
 
-def _unknown_variable(place, variable, experiment, method):
-    """A problem if a method of an experiment doesn't measure a variable."""
-    measured = list(REGISTRIES["method"].get(method).variables)
-    for name in experiment.observables:
-        measured += REGISTRIES["observable"].get(name).variables
-    if variable in measured:
+def _unknown_variable(place, variable, experiment, method, single=False):
+    """A problem if a method of an experiment doesn't measure a variable, or not as a single number at each point."""
+    kind = REGISTRIES["method"].get(method)
+    measured = dict(kind.variables)
+    for observable in (REGISTRIES["observable"].get(name) for name in experiment.observables):
+        if kind.offers is None or set(observable.needs) <= set(kind.offers):
+            measured |= observable.variables
+    fitting = [name for name, found in measured.items() if found.single or not single]
+    if variable in fitting:
         return []
-    return [Problem(place, variable, choices(variable, measured))]
+    return [Problem(place, variable, choices(variable, fitting))]
 
 
 def _unmeasured(claims, agreement, experiments):

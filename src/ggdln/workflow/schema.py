@@ -51,7 +51,10 @@ def schema():
     definitions["methods"] = {"type": "object", "additionalProperties": False, "properties": methods}
     definitions["values"] = _partial(values) | {"additionalProperties": False, "patternProperties": {PLACED: {}}}
     sweep = definitions["values"]["properties"]["sweep"]["anyOf"][0]
-    sweep["patternProperties"] = {axis: {"anyOf": [points, NAMED]} for axis, points in sweep["patternProperties"].items()}
+    # A variant may take an axis away by setting it to nothing, and name another one.
+    sweep.pop("maxProperties")
+    axes = sweep["patternProperties"].items()
+    sweep["patternProperties"] = {axis: {"anyOf": [points, {"type": "null"}, NAMED]} for axis, points in axes}
     sweep["additionalProperties"] = False
     names = REGISTRIES["observable"].own()
     definitions["values"]["properties"]["observables"]["anyOf"][0]["items"] = {"enum": names}

@@ -5,13 +5,14 @@ determines them and hold a block of draws each. Which blocks there are depends o
 used as they are, and only the draws that they leave open are cut into new ones, so another draw computes just that.
 """
 
+import difflib
 import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from ggdln.core.code import fingerprint, modules_of
+from ggdln.core.code import of_job
 from ggdln.core.identity import identifier
 from ggdln.core.kinds import REGISTRIES, Terms
 from ggdln.workflow import costs
@@ -34,7 +35,8 @@ class Stage:
     """A rule. All functions take wildcards by name.
 
     output: role -> path with wildcards; inputs: role -> paths; spec: what determines the output besides its inputs, in plain
-    values; cost: a `Cost`; kinds: (sort, name) of the kinds that it runs; words: whether what it makes contains their words.
+    values; cost: a `Cost`; kinds: (sort, name) of the kinds that it runs, and files of the user's that these run; words:
+    whether what it makes contains their words.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Stages:
 
     def __init__(self, config, root):
         self.config, self.root = config, Path(root).absolute()
+        self._libraries = [self.root / "src", self.root / "workflow/scripts"]
         self.run = f"{config.run}/" if config.run else ""
         self.curves = {
             (name, method): experiment.curve(method)
@@ -97,6 +100,9 @@ class Stages:
         self._ids, self._gating_of, self._tasks_of, self._single = {}, {}, {}, {}
         for curve in self.curves.values():
             self._ids[curve.experiment, curve.method] = [self._add(curve, piece) for piece in curve.pieces]
+        # Verdicts and page are about the chosen figures.
+        self._claims = {name: claim for name, claim in config.claims.items() if claim["figure"] in config.chosen}
+        self._agreement = [entry for entry in config.agreement if entry["figure"] in config.chosen]
         self.table = {stage.name: stage for stage in self._table()}
 
     def _add(self, curve, piece):
@@ -172,9 +178,10 @@ class Stages:
 
     def code(self, stage, wildcards):
         """What a job runs: the programs, whether their words count, and a fingerprint of them and all that they import."""
-        kinds = [REGISTRIES[sort].file(name) for sort, name in dict.fromkeys(stage.kinds(**wildcards))]
+        used = list(dict.fromkeys(stage.kinds(**wildcards)))
+        own = [path for path in used if isinstance(path, Path)]
+        kinds = [REGISTRIES[sort].file(name) for sort, name in (kind for kind in used if kind not in own)]
         programs = [self.root / "workflow/scripts" / f"{stage.script or stage.name}.py", *kinds]
-        files = modules_of(programs, [self.root / "src", self.root / "workflow/scripts"])
         added = {path for registry in REGISTRIES.values() for _, path in registry.added.values()}
 
         def within(path):
@@ -182,9 +189,10 @@ class Stages:
 
         return {
             "programs": [within(path) for path in programs],
+            "own": [within(path) for path in own],
             "kinds": [within(path) for path in kinds if path in added],
             "words": stage.words,
-            "fingerprint": fingerprint(files, words=stage.words),
+            "fingerprint": of_job(programs, self._libraries, own=own, words=stage.words),
         }
 
     def jobs(self, *targets):
@@ -214,6 +222,18 @@ class Stages:
                 return stage, wildcards
         return None, {}
 
+    def unknown_figures(self):
+        """A pattern of all files under figures/ that no stage makes."""
+        names = "|".join(map(re.escape, self.config.figures))
+        return rf"(?!{re.escape(self.run)}(?:report\.html|(?:{names})\.(?:pdf|png))$).+"
+
+    def unknown_target(self, target):
+        """That there is no such figure, and those that there are, the closest first."""
+        there = [self.figure_file(figure) for figure in self.config.figures]
+        close = difflib.get_close_matches(target, there, n=3, cutoff=0.75)
+        meant = f" Did you mean {close[0]}?" if close else ""
+        return f"There is no figure {target}.{meant} Figures: {', '.join(dict.fromkeys([*close, *there]))}"
+
     def claims_file(self):
         return f"results/{self.run}claims.json"
 
@@ -235,7 +255,7 @@ class Stages:
             inputs=lambda gating, draws: {"tasks": self.sample_files(gating, span(draws))["tasks"]},
             spec=lambda gating, draws: self._gates_spec(gating),
             cost=lambda gating, draws: self._gates_cost(self.gatings[gating], len(span(draws))),
-            kinds=lambda gating, draws: [("gates", self.gatings[gating].points[0]["gates"]["kind"])],
+            kinds=lambda gating, draws: self._gates_code(self.gatings[gating]),
         )
         for name in REGISTRIES["method"].names():
             yield from self._method_stages(name, REGISTRIES["method"].get(name))
@@ -277,8 +297,8 @@ class Stages:
             "collect_claims",
             {"claims": self.claims_file()},
             inputs=lambda: self._all_verdicts(),
-            spec=lambda: {"run": self.config.run, "agreement": self.config.agreement, "findings": self._findings()},
-            cost=lambda: costs.of_files(len(self.config.claims), costs.JUDGING),
+            spec=lambda: {"run": self.config.run, "agreement": self._agreement, "findings": self._findings()},
+            cost=lambda: costs.of_files(len(self._claims), costs.JUDGING),
             report={"claims": {"caption": "claims", "category": "Report", "labels": {"page": "verdicts as JSON"}}},
         )
         yield Stage(
@@ -286,7 +306,7 @@ class Stages:
             {"page": f"figures/{self.run}report.html"},
             inputs=lambda: self._report_inputs(),
             spec=lambda: self._report_spec(),
-            cost=lambda: costs.of_files(len(self.config.figures), costs.REPORTING),
+            cost=lambda: costs.of_files(len(self.config.chosen), costs.REPORTING),
             kinds=lambda: self._reporting(),
             words=True,
             report={"page": {"caption": "page", "category": "Report", "labels": {"page": "verdicts and figures"}}},
@@ -364,38 +384,42 @@ class Stages:
         return {"id": claim, "claim": self.config.claims[claim], "experiments": experiments}
 
     def _all_verdicts(self):
-        compared = [(entry["experiment"], entry["method"]) for entry in self.config.agreement]
-        for entry in self.config.agreement:
+        compared = [(entry["experiment"], entry["method"]) for entry in self._agreement]
+        for entry in self._agreement:
             reference = entry | entry["reference"]
             compared.append((reference["experiment"], reference["method"]))
         return {
-            "claims": [f"results/{self.run}claims/{claim}.json" for claim in self.config.claims],
+            "claims": [f"results/{self.run}claims/{claim}.json" for claim in self._claims],
             "curves": [self.curve_file(*name) for name in dict.fromkeys(compared)],
             "findings": list(dict.fromkeys(self._findings().values())),
         }
 
     def _findings(self):
         """The text that goes with a claim, where there is one."""
-        folder = "workflow/report/findings"
-        return {name: f"{folder}/{claim['finding']}.md" for name, claim in self.config.claims.items() if claim.get("finding")}
+        folder = self._of_project("workflow/report/findings")
+        return {name: f"{folder}/{claim['finding']}.md" for name, claim in self._claims.items() if claim.get("finding")}
 
     def _report_inputs(self):
-        templates = (self.root / "src/ggdln/study/report/templates").iterdir()
+        folder = self._of_project("src/ggdln/study/report/templates")
         return {
             "claims": [self.claims_file()],
-            "numbers": [f"results/{self.run}{figure}.nc" for figure in self.config.figures],
-            "pictures": [self.figure_file(figure, "png") for figure in self.config.figures],
-            "templates": sorted(str(path.relative_to(self.root)) for path in templates),
+            "numbers": [f"results/{self.run}{figure}.nc" for figure in self.config.chosen],
+            "pictures": [self.figure_file(figure, "png") for figure in self.config.chosen],
+            "templates": sorted(map(str, folder.iterdir())),
         }
+
+    def _of_project(self, path):
+        """A path of the project as jobs see it, who may run in a folder of the user's."""
+        return Path(path) if Path(path).exists() else self.root / path
 
     def _report_spec(self):
         from ggdln.workflow.overview import parameter_tables
 
         return {
             "run": self.config.run,
-            "figures": {name: self._figure_spec(name) for name in self.config.figures},
-            "parameters": {name: parameter_tables(self.config, name) for name in self.config.figures},
-            "benchmarks": {name: self._benchmarks(name) for name in self.config.figures},
+            "figures": {name: self._figure_spec(name) for name in self.config.chosen},
+            "parameters": {name: parameter_tables(self.config, name) for name in self.config.chosen},
+            "benchmarks": {name: self._benchmarks(name) for name in self.config.chosen},
         }
 
     def _benchmarks(self, figure):
@@ -415,8 +439,15 @@ class Stages:
         piece = self.pieces[name]
         kinds = [("method", piece.method)]
         if "gates" in piece.points[0]:
-            kinds.append(("gates", piece.points[0]["gates"]["kind"]))
+            kinds += self._gates_code(piece)
         return kinds + ([("observable", observable) for observable in piece.observables] if observing else [])
+
+    def _gates_code(self, piece):
+        """The kind of its gates, and files of the user's that these run."""
+        gates = [point["gates"] for point in piece.points]
+        kind = gates[0]["kind"]
+        programs = [path for spec in gates for path in _kind("gates", spec).programs()] if _reads_files("gates", kind) else []
+        return [("gates", kind), *programs]
 
     def _measuring(self, curves):
         kinds = [("method", method) for _, method in curves]
@@ -427,12 +458,12 @@ class Stages:
         """Panels ask the task for its sizes, which tell its capacity."""
         panels, curves = self.config.figures[figure].panels.values(), self.config.curves_of(figure)
         tasks = [("task", self.config.experiments[experiment].task["kind"]) for experiment, _ in curves]
-        return [("panel", panel.name()) for panel in panels] + tasks + self._measuring(curves)
+        return [("panel", panel.kind_name()) for panel in panels] + tasks + self._measuring(curves)
 
     def _reporting(self):
         """The page puts conditions into words."""
-        kinds = [kind for figure in self.config.figures for kind in self._drawing(figure)]
-        for name, claim in self.config.claims.items():
+        kinds = [kind for figure in self.config.chosen for kind in self._drawing(figure)]
+        for name, claim in self._claims.items():
             kinds += [("condition", claim["condition"]["kind"]), *self._measuring(self.config.curves_of_claim(name))]
         return kinds
 
@@ -508,6 +539,10 @@ def _made(sort, key, make):
     if (sort, key) not in _known:
         _known[sort, key] = make()
     return _known[sort, key]
+
+
+def _reads_files(sort, name):
+    return REGISTRIES[sort].get(name).from_file
 
 
 def _sizes(spec):

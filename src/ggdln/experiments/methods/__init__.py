@@ -58,8 +58,13 @@ class Method(Kind):
     needs: ClassVar[dict] = {"L": "at least 1, for a network that learns", "N": "a width"}
     """Parameters of the network that must be there and above 0, and what to say otherwise."""
     needs_labels: ClassVar[bool] = True
+    offers: ClassVar[tuple | None] = None
+    """What its solutions offer to observables at most; None if that isn't known beforehand."""
     costs: ClassVar[Costs] = Costs()
     variables: ClassVar[dict[str, Variable]] = {}
+    """What its curves hold besides observables."""
+    run_variables: ClassVar[dict[str, Variable]] = {}
+    """What files of single runs hold, where they are split over jobs."""
 
     draws: int | None = Field(
         None, ge=1, le=100_000, description="Draws of data and gates on which this method is run, if not all"

@@ -8,6 +8,7 @@ from ggdln.core.kinds import Terms, Variable
 from ggdln.experiments.methods import ERRORS, RUNS, Method, over_runs
 from ggdln.networks.settings import Network, Sampling, floats_per_run
 from ggdln.observables import ReadoutSolution, observe
+from ggdln.observables.predictor import Predictor
 
 
 class Sampled(Method):
@@ -15,10 +16,12 @@ class Sampled(Method):
 
     simulates: ClassVar[bool] = True
     itemsize: ClassVar[int] = 8
+    offers: ClassVar[tuple] = ("kernel", "order_parameters")
     needs: ClassVar[dict] = Method.needs | {"T": "a temperature above 0"}
     variables: ClassVar[dict[str, Variable]] = {
         **RUNS,
         **ERRORS,
+        **Predictor.variables,
         "largest_rhat": Variable("largest R-hat of test predictions and of tr U"),
         "least_ess": Variable("smallest effective sample size of test predictions and of tr U"),
         "mixed": Variable("chains have mixed: R-hat at most 1.05 and effective sample size at least 100"),
@@ -43,7 +46,7 @@ class Sampled(Method):
                 depth=network["L"],
                 sigma=network["sigma"],
                 temperature=network["T"],
-                seed=point.stream(self.name()),
+                seed=point.stream(self.kind_name()),
                 sampling=Sampling(self.chains, self.samples, self.warmup, self.thin),
                 runtime=point.runtime(i),
             )

@@ -10,6 +10,7 @@ from ggdln.experiments.methods import ERRORS, RUNS, Method, over_runs
 from ggdln.networks.settings import Network, floats_per_run, weight_count
 from ggdln.networks.status import CONVERGED, FLOOR
 from ggdln.observables import ReadoutSolution, observe
+from ggdln.observables.predictor import Predictor
 
 ITEMSIZE = {"float32": 4, "float64": 8}
 
@@ -20,6 +21,7 @@ class Trained(Method):
     ignores: ClassVar[tuple] = ("T",)
     simulates: ClassVar[bool] = True
     split: ClassVar[str] = "runs"
+    offers: ClassVar[tuple] = ("kernel", "order_parameters")
     costs: ClassVar[Costs] = Costs(
         {"kernels": 0.969, "passes": 1.53, "points": 0.002, "start": 2.67},
         {"inputs": 2.06, "networks": 1.04, "start": 316.0, "tests": 2.3},
@@ -27,10 +29,13 @@ class Trained(Method):
     variables: ClassVar[dict[str, Variable]] = {
         **RUNS,
         **ERRORS,
+        **Predictor.variables,
         "runs_at_floor": Variable("runs that can't reach the stop rule and end at their least training error"),
+        "steps": Variable("steps of the integrator"),
+    }
+    run_variables: ClassVar[dict[str, Variable]] = {
         "prediction": Variable("predictions of trained networks at the test inputs", "f(x_t)"),
         "train_mse": Variable("training error of each network", "", "mean over training inputs of (f(x) - Y)^2"),
-        "steps": Variable("steps of the integrator"),
         "status": Variable("how each run ended: 0 converged, 1 at its floor, 2 diverged, 3 unfinished"),
         "U": Variable("readout statistics of each network", "U", "sum_i a_mi a_ni / N"),
     }

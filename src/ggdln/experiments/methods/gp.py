@@ -17,6 +17,7 @@ class Gp(Method):
     look: ClassVar[Look] = Look("infinite width", "blue", linestyle="--")
     ignores: ClassVar[tuple] = ("N",)
     needs: ClassVar[dict] = {}
+    offers: ClassVar[tuple] = ("predict", "kernel")
     needs_labels: ClassVar[bool] = False
     costs: ClassVar[Costs] = Costs(
         {"factors": 0.022, "kernels": 0.0814, "points": 0.00234, "start": 1.21},
@@ -25,6 +26,7 @@ class Gp(Method):
     variables: ClassVar[dict[str, Variable]] = {
         "training_error": Variable("training error", "epsilon_t", "mean over training inputs of (<f(x)> - Y)^2"),
         "rank": Variable("rank of the kernel matrix", "", "rank K_GP"),
+        "log_evidence": Variable("log of the evidence", "log p(Y)", label=r"evidence $\log p(Y)$"),
         "dead": Variable("training inputs without an active gate", "", "g(x) = 0"),
     }
 
@@ -52,8 +54,9 @@ class Gp(Method):
         return {
             "training_error": solution.train_error,
             "rank": solution.rank,
+            "log_evidence": solution.log_evidence,
             "dead": solution.dead,
-            **observe(point.observables, solution, sample, ("predict", "kernel")),
+            **observe(point.observables, solution, sample, self.offers),
         }
 
     def terms(self, sizes, M, network, *, runs, memory_mb):

@@ -16,6 +16,7 @@ class Relu(Trained):
     ignores: ClassVar[tuple] = ("L", "T")
     needs: ClassVar[dict] = {"N": "a width"}
     gated: ClassVar[bool] = False
+    offers: ClassVar[tuple] = ()
 
     accuracy: float = Field(0.03, gt=0, le=1, description="Local error of gradient flow, as a share of the residual")
 

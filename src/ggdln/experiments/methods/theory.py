@@ -6,9 +6,11 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
+from ggdln.core.errors import InputError
 from ggdln.core.kinds import Costs, Look, Terms, Variable
 from ggdln.experiments.methods import Method
-from ggdln.observables import observe
+from ggdln.observables import observe, wanted
+from ggdln.theory.loops import one_loop
 from ggdln.theory.solution import Solver, solve_sweep
 
 
@@ -16,6 +18,7 @@ class Theory(Method):
     """Finite-width theory"""
 
     look: ClassVar[Look] = Look("theory", "ink", linestyle="-")
+    offers: ClassVar[tuple] = ("predict", "kernel", "order_parameters")
     costs: ClassVar[Costs] = Costs(
         {"factors": 0.255, "points": 0.0185, "powers": 18.0, "start": 1.41},
         {"inputs": 1.72, "kernels": 2.19, "powers": 60.1, "start": 145.0},
@@ -23,6 +26,7 @@ class Theory(Method):
     variables: ClassVar[dict[str, Variable]] = {
         "training_error": Variable("training error", "epsilon_t", "mean over training inputs of (<f(x)> - Y)^2"),
         "hamiltonian": Variable("effective Hamiltonian at the saddle point, measured from the prior", "H_L"),
+        "log_evidence": Variable("log of the evidence", "log p(Y)", label=r"evidence $\log p(Y)$"),
         "residual": Variable("residual of the saddle-point equation relative to its terms"),
         "evaluations": Variable("factorizations of the kernel that the solve took"),
         "dead": Variable("training inputs without an active gate", "", "g(x) = 0"),
@@ -35,6 +39,7 @@ class Theory(Method):
         description="Largest residual of the saddle-point equation, relative to its terms, that counts as solved",
     )
     max_evaluations: int = Field(500, ge=1, le=1_000_000, description="Most factorizations of the kernel in one solve")
+    loops: int | None = Field(None, ge=0, le=1, description="1 for predictions and evidence corrected to order 1/N")
 
     def measure(self, point):
         """Sweeps of width or prior follow the saddle point from value to value; other parameters begin anew."""
@@ -73,13 +78,28 @@ class Theory(Method):
         else:
             # Every live training input is fitted exactly; a dead one is predicted 0.
             training_error = np.sum(task.y[~g.any(axis=1)] ** 2) / len(task.y)
-        return {
+        found = {
             "training_error": training_error,
             "hamiltonian": solution.hamiltonian,
+            "log_evidence": solution.log_evidence,
             "residual": solution.residual,
             "evaluations": solution.evaluations,
             "dead": solution.dead,
-            **observe(point.observables, solution, point.sample, ("predict", "kernel", "order_parameters")),
+            **observe(point.observables, solution, point.sample, self.offers),
+        }
+        return found | self._corrected(point, solution) if self.loops else found
+
+    def _corrected(self, point, solution):
+        """What one loop changes; NaN where the network is too narrow for the expansion."""
+        try:
+            corrected = one_loop(solution, self.loops)
+        except InputError:
+            names = [name for one in wanted(point.observables, ("predict",)) for name in one.variables]
+            return dict.fromkeys(["log_evidence", *names], np.nan)
+        return {
+            "log_evidence": corrected.log_evidence,
+            "evaluations": corrected.evaluations,
+            **observe(point.observables, corrected, point.sample, ("predict",)),
         }
 
     def terms(self, sizes, M, network, *, runs, memory_mb):

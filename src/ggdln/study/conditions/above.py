@@ -22,4 +22,4 @@ class Above(Condition):
         return np.mean(self.sign * difference > 0) >= self.share, difference.mean()
 
     def words(self):
-        return f"{self.name()} {self.other.words()} at {100 * self.share:g} % of the points or more"
+        return f"{self.kind_name()} {self.other.words()} at {100 * self.share:g} % of the points or more"

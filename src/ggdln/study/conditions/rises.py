@@ -29,7 +29,7 @@ class Rises(Condition):
 
     def words(self):
         bound = f">= {self.strength:g}" if self.sign > 0 else f"<= -{self.strength:g}"
-        return f"{self.name()}: Kendall's tau {bound}"
+        return f"{self.kind_name()}: Kendall's tau {bound}"
 
 
 def rank_correlation(x, values):

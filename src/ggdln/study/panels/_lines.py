@@ -117,15 +117,19 @@ class Line:
 def line(dataset, quantity, x, source, look, summary="mean"):
     """The line of a quantity of a dataset, over draw and x, with its caveats; source: (experiment, method)."""
     found = Line(*source, x, look, dataset[quantity], SUMMARIES[summary])
-    marks = {}
+    return replace(found, marks=caveats(dataset, () if found.is_level else (x,)))
+
+
+def caveats(dataset, axes):
+    """For each caveat that a dataset has in any draw, the points of the axes at which it has it."""
+    found = {}
     for name, caveat in CAVEATS.items():
         flagged = caveat.flag(dataset)
         if flagged is not None:
-            flagged = flagged.any("draw")
-            flagged = flagged.any([dim for dim in flagged.dims if dim != x or found.is_level])
+            flagged = flagged.any([dim for dim in flagged.dims if dim not in axes])
             if bool(flagged.any()):
-                marks[name] = flagged
-    return replace(found, marks=marks)
+                found[name] = flagged
+    return found
 
 
 def shaded(points, label):

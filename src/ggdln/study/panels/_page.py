@@ -10,7 +10,8 @@ from matplotlib.colors import to_hex, to_rgb
 
 from ggdln.study import style
 from ggdln.study.caveats import CAVEATS
-from ggdln.study.panels._text import formula, symbol
+from ggdln.study.panels._grid import told
+from ggdln.study.panels._text import formula, name, symbol
 
 DASHES = {"-": "solid", "--": "dash", ":": "dot"}
 SYMBOLS = {"o": "circle", "s": "square-open", ".": "circle"}
@@ -29,8 +30,8 @@ class Page:
     def axes(self, x, y, *, xscale="linear", yscale="linear", xlim=None, ylim=None, xticks=None):
         """Names, scales and ends of the axes; xticks: TeX by value. The page has no symmetric logarithm."""
         self.log = yscale == "log"
-        for axis, name, standoff, scale, limits in (("x", x, 6, xscale, xlim), ("y", y, 8, yscale, ylim)):
-            found = {"title": {"text": str(formula(name)), "standoff": standoff}, "type": "linear"}
+        for axis, title, standoff, scale, limits in (("x", x, 6, xscale, xlim), ("y", y, 8, yscale, ylim)):
+            found = {"title": {"text": str(formula(title)), "standoff": standoff}, "type": "linear"}
             if scale == "log":
                 found |= {"type": "log", "tickformat": "~g"}
             if limits is not None:
@@ -87,11 +88,11 @@ class Page:
         )
 
     def _caveats(self, line, ends):
-        for name, found in line.marks.items():
-            caveat = CAVEATS[name]
+        for kind, found in line.marks.items():
+            caveat = CAVEATS[kind]
             look = {"colour": style.colour(caveat.color), "dash": None, "symbol": "circle-open"}
             points = line.centre.expand_dims({line.x: ends[1:]}) if line.is_level else line.centre[found]
-            self.add(points[line.x].values, _values(points), name, look, size=1.6 * caveat.size, hoverinfo="skip")
+            self.add(points[line.x].values, _values(points), kind, look, size=1.6 * caveat.size, hoverinfo="skip")
         if not line.is_level and bool(line.lost.any()):
             where = line.centre[line.x].values[line.lost.values]
             look = {"colour": style.RED, "dash": None, "symbol": "x-thin-open"}
@@ -117,8 +118,8 @@ class Page:
         """Vertical lines, `Mark`s."""
         for mark in marks:
             look = {"colour": to_hex(style.colour(mark.color)), "dash": DASHES[mark.linestyle], "symbol": None}
-            name = f"{mark.key}: {mark.x} = {mark.at:.3g}"
-            self.add([mark.at, mark.at], [0, 1], mark.key, look, name=name, line_width=1, **AT_A_HEIGHT)
+            text = f"{mark.key}: {mark.x} = {mark.at:.3g}"
+            self.add([mark.at, mark.at], [0, 1], mark.key, look, name=text, line_width=1, **AT_A_HEIGHT)
 
     def picture(self, picture):
         """A `Picture`, with a bar of colours."""
@@ -139,6 +140,68 @@ class Page:
         self.figure.update_yaxes(title_text=rows, autorange="reversed", scaleanchor="x", constrain="domain", showgrid=False)
         if not picture.counted:
             self.figure.update_layout(xaxis_tickvals=[], yaxis_tickvals=[])
+
+    def grid(self, grid):
+        """A `Grid`; colours of a logarithmic scale are those of the logarithm, with the numbers beside the bar."""
+        centre, low, high = grid.summed
+        shown = np.log10(grid.cells) if grid.scale == "log" else grid.cells
+        ends, ticks = grid.ends, grid.colour_ticks()
+        on_scale = np.log10 if grid.scale == "log" else np.asarray
+        words = [[str(grid.summary.words(*cell)) for cell in row] for row in _cells(centre, low, high, grid)]
+        axes = formula(symbol(grid.x)), formula(symbol(grid.y))
+        self.figure.add_heatmap(
+            x=grid.edges(grid.x),
+            y=grid.edges(grid.y),
+            z=_values(shown),
+            zmin=float(on_scale(ends[0])),
+            zmax=float(on_scale(ends[1])),
+            colorscale="viridis",
+            colorbar={
+                "thickness": 10,
+                "outlinewidth": 0,
+                "tickvals": on_scale(ticks).tolist(),
+                "ticktext": [f"{tick:g}".replace("-", "−") for tick in ticks],
+                "title": {"text": str(formula(name(grid.quantity))), "side": "right"},
+            },
+            customdata=_hover(grid, words),
+            hovertemplate=f"{axes[0]} = %{{customdata[0]}}<br>{axes[1]} = %{{customdata[1]}}<br>"
+            "<b>%{customdata[2]}</b> %{customdata[3]}<extra></extra>",
+        )
+        for level in grid.levels() if min(shown.shape) > 1 else ():
+            self._contour(grid, shown, level, float(on_scale(level)), on_scale(ends))
+        self._grid_marks(grid)
+        for axis, of in (("xaxis", grid.x), ("yaxis", grid.y)):
+            ticks = grid.ticks(of)
+            self.figure.update_layout({axis: {"tickvals": list(ticks), "ticktext": list(ticks.values()), "showgrid": False}})
+
+    def _contour(self, grid, shown, level, at, ends):
+        """A line where the quantity has the value `level`, which is at a place between the ends of the colours."""
+        share = (at - ends[0]) / (ends[1] - ends[0])
+        self.figure.add_contour(
+            x=grid.places(grid.x),
+            y=grid.places(grid.y),
+            z=_values(shown),
+            contours={"start": at, "end": at, "size": 1, "coloring": "none"},
+            line={"color": "white" if share < 0.6 else "black", "width": 1, "smoothing": 0},
+            showscale=False,
+            hoverinfo="skip",
+            name=f"{level:g}",
+            meta={"key": "contours", "look": {"colour": style.INK, "dash": "solid", "symbol": None}},
+        )
+
+    def _grid_marks(self, grid):
+        x, y = np.meshgrid(grid.places(grid.x), grid.places(grid.y))
+        for kind, found in grid.marks.items():
+            look = {"colour": style.colour(CAVEATS[kind].color), "dash": None, "symbol": "circle-open"}
+            self.add(x[found.values], y[found.values], kind, look, size=1.6 * CAVEATS[kind].size, hoverinfo="skip")
+        lost = np.isnan(grid.summed[0])
+        if lost.any():
+            look = {"colour": style.RED, "dash": None, "symbol": "x-thin-open"}
+            self.add(x[lost], y[lost], "no run usable", look, hoverinfo="skip")
+        if grid.best is not None:
+            look = {"colour": style.INK, "dash": None, "symbol": "star"}
+            self.add([grid.best.x], [grid.best.y], str(formula(grid.best.words)), look, size=13, hoverinfo="name")
+            self.figure.data[-1].marker.update(color="white", line={"color": "black", "width": 1})
 
     def zero(self):
         """Plotly has a line at zero of its own."""
@@ -166,9 +229,21 @@ def rgb_swaps(swaps):
 
 def _label(line):
     """Name of a line in the legend; the method is named even where the picture leaves it to the caption."""
-    name, method = line.look.label, style.look(line.method).label
-    is_method = name == method or not name or "$" in name
-    return str(formula(name or method)) if is_method else f"{formula(name)}, {method}"
+    own, method = line.look.label, style.look(line.method).label
+    is_method = own == method or not own or "$" in own
+    return str(formula(own or method)) if is_method else f"{formula(own)}, {method}"
+
+
+def _cells(centre, low, high, grid):
+    """Rows of (centre, low, high, number of draws) of each cell."""
+    draws = np.asarray(grid.values.notnull().sum("draw").transpose(grid.y, grid.x))
+    return np.stack([centre, low, high, draws], axis=-1)
+
+
+def _hover(grid, words):
+    """For each cell its place, its value and how sure that is, as text."""
+    xs, ys = ([told(value) for value in grid.values[axis].values] for axis in (grid.x, grid.y))
+    return [[[x, y, f"{grid.summed[0][j, i]:.4g}", words[j][i]] for i, x in enumerate(xs)] for j, y in enumerate(ys)]
 
 
 def _values(array):

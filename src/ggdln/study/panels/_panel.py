@@ -5,7 +5,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from ggdln.core.errors import InputError
 from ggdln.core.kinds import Kind
+from ggdln.core.problems import choices
 
 Scale = Annotated[Literal["linear", "log", "symlog"], Field(description="Scale of the axis")]
 Limits = Annotated[list[float], Field(min_length=2, max_length=2)]
@@ -20,6 +22,7 @@ class Shown:
     axes: dict = field(default_factory=dict)  # role, such as x or hue -> axis
     select: dict = field(default_factory=dict)
     variables: tuple = ()  # names of the measured quantities that the panel reads
+    single: bool = False  # whether these must be one number at each point of the sweep
 
 
 class Panel(Kind):
@@ -37,6 +40,10 @@ class Panel(Kind):
         """The curves that it shows, as a list of `Shown`."""
         return []
 
+    def problems(self, experiments):
+        """What neither bounds nor `shown` can say, as `Problem`s with keys such as "xscale"; experiments by name."""
+        return ()
+
     def heading(self):
         """What it shows, in a few words."""
         return self.title or ""
@@ -44,8 +51,9 @@ class Panel(Kind):
     def paint(self, canvas, data, experiments):
         """Put it on a canvas: `ggdln.study.panels._print.Print`, or one of the others, which have the same methods.
 
-        canvas.axes(x, y, xscale=, yscale=, xlim=, ylim=, xticks=) names the axes and comes first; canvas.lines, canvas.marks
-        and canvas.picture take `Line`s, `Mark`s and a `Picture`; canvas.zero() and canvas.legend() are for print.
+        canvas.axes(x, y, xscale=, yscale=, xlim=, ylim=, xticks=) names the axes and comes first; canvas.lines, canvas.marks,
+        canvas.picture and canvas.grid take `Line`s, `Mark`s, a `Picture` and a `Grid`; canvas.zero() and canvas.legend() are
+        for print.
         """
         raise NotImplementedError
 
@@ -85,4 +93,14 @@ class OneCurve(Panel):
 
     def dataset(self, data):
         """The dataset that it shows."""
-        return data[f"{self.experiment}/{self.method}"]
+        return held(data, self.experiment, self.method, *(name for shown in self.shown() for name in shown.variables))
+
+
+def held(data, experiment, method, *variables):
+    """The dataset of a curve; an error names variables that it doesn't hold."""
+    dataset = data[f"{experiment}/{method}"]
+    missing = [variable for variable in variables if variable not in dataset]
+    if missing:
+        told = choices(missing[0], dataset.data_vars)
+        raise InputError(f"{method} of {experiment} doesn't measure {missing[0]} here; accepted: {told}")
+    return dataset

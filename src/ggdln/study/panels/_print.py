@@ -1,10 +1,13 @@
 """A panel in print, drawn with matplotlib."""
 
 import numpy as np
+from matplotlib import colormaps
+from matplotlib.colors import LogNorm, Normalize
 from matplotlib.ticker import NullFormatter
 
 from ggdln.study import style
 from ggdln.study.caveats import CAVEATS
+from ggdln.study.panels._text import name
 
 WIDTHS = {"--": 0.8, ":": 1.0}
 
@@ -58,13 +61,13 @@ class Print:
         Where no run of any draw could be used there is no point, and a cross stands at the foot of the panel.
         """
         ax, centre, x = self.ax, line.centre, line.x
-        for name, found in line.marks.items():
+        for kind, found in line.marks.items():
             if line.is_level:
-                ax.text(1, float(centre), name, transform=ax.get_yaxis_transform(), ha="right", va="bottom", fontsize=6)
+                ax.text(1, float(centre), kind, transform=ax.get_yaxis_transform(), ha="right", va="bottom", fontsize=6)
                 continue
-            ring = {"marker": "o", "markersize": CAVEATS[name].size, "markerfacecolor": "none", "linestyle": ""}
-            ring |= {"markeredgecolor": style.colour(CAVEATS[name].color), "markeredgewidth": 0.8}
-            self._once(name, centre[x][found], centre[found], **ring)
+            ring = {"marker": "o", "markersize": CAVEATS[kind].size, "markerfacecolor": "none", "linestyle": ""}
+            ring |= {"markeredgecolor": style.colour(CAVEATS[kind].color), "markeredgewidth": 0.8}
+            self._once(kind, centre[x][found], centre[found], **ring)
         if not line.is_level and bool(line.lost.any()):
             cross = {"marker": "x", "color": style.RED, "linestyle": ""}
             foot = {"transform": ax.get_xaxis_transform(), "clip_on": False}
@@ -82,8 +85,8 @@ class Print:
             look = {"linestyle": mark.linestyle, "linewidth": WIDTHS[mark.linestyle]}
             self.ax.axvline(mark.at, color=style.colour(mark.color), zorder=0, **look)
             named.setdefault(mark.name, look)
-        for name, look in named.items():
-            self.ax.plot([], [], color=style.INK, label=name, **look)
+        for label, look in named.items():
+            self.ax.plot([], [], color=style.INK, label=label, **look)
 
     def picture(self, picture):
         """A `Picture`, with a bar of colours."""
@@ -99,6 +102,53 @@ class Print:
         if not picture.counted:
             ax.set(xticks=[], yticks=[])
         ax.figure.colorbar(drawn, ax=ax, shrink=0.8, pad=0.03, extend="max" if picture.is_clipped else "neither")
+
+    def grid(self, grid):
+        """A `Grid`, with contours, rings and crosses for caveats, a star for the best point, and a bar of colours."""
+        ax, (low, high) = self.ax, grid.ends
+        norm = LogNorm(low, high) if grid.scale == "log" else Normalize(low, high)
+        cells = np.ma.masked_invalid(grid.cells)
+        cmap = colormaps["viridis"].with_extremes(bad=style.PALE)
+        # Edges in the colour of the cells: viewers show hairlines between cells without.
+        drawn = ax.pcolormesh(
+            grid.edges(grid.x), grid.edges(grid.y), cells, cmap=cmap, norm=norm, edgecolor="face", linewidth=0.1
+        )
+        if grid.levels() and min(cells.shape) > 1:
+            ink = ["white" if norm(level) < 0.6 else style.INK for level in grid.levels()]
+            where = grid.places(grid.x), grid.places(grid.y)
+            lines = ax.contour(*where, cells, levels=grid.levels(), colors=ink, linewidths=0.7)
+            ax.clabel(lines, fmt=lambda level: f"{level:g}", fontsize=6)
+        for axis, of in ((ax.xaxis, grid.x), (ax.yaxis, grid.y)):
+            ticks = grid.ticks(of)
+            axis.set_ticks(list(ticks), ticks.values())
+            axis.set_ticks([], minor=True)
+        ax.spines[["top", "right"]].set_visible(True)
+        told = self._grid_marks(grid)
+        if told:
+            # Below the axis, where it covers no cell.
+            ax.set_xlabel("\n".join([ax.get_xlabel(), *told]))
+        bar = ax.figure.colorbar(drawn, ax=ax, pad=0.03, label=name(grid.quantity))
+        bar.set_ticks(grid.colour_ticks(), labels=[f"{tick:g}" for tick in grid.colour_ticks()])
+        bar.ax.minorticks_off()
+
+    def _grid_marks(self, grid):
+        """Marks on cells; what each of them says."""
+        x, y = np.meshgrid(grid.places(grid.x), grid.places(grid.y))
+        told, look = [], {"linestyle": "", "markerfacecolor": "none"}
+        for kind, found in grid.marks.items():
+            caveat = CAVEATS[kind]
+            ring = {"marker": "o", "markersize": caveat.size, "markeredgecolor": style.colour(caveat.color)}
+            self.ax.plot(x[found.values], y[found.values], **look, **ring)
+            told.append(f"○ {kind}")
+        lost = np.isnan(grid.summed[0])
+        if lost.any():
+            self.ax.plot(x[lost], y[lost], marker="x", color=style.RED, **look)
+            told.append("× no run usable")
+        if grid.best is not None:
+            star = {"marker": "*", "markersize": 11, "markerfacecolor": "white", "markeredgecolor": style.INK}
+            self.ax.plot(grid.best.x, grid.best.y, linestyle="", markeredgewidth=0.8, **star)
+            told.append(f"★ {grid.best.words}")
+        return told
 
     def zero(self):
         """A thin line at zero."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ggdln.study.panels._grid import told
 from ggdln.study.panels._text import plain
 
 
@@ -9,7 +10,7 @@ class Table:
     """Rows of numbers as a canvas."""
 
     def __init__(self):
-        self._lines, self._picture = [], None
+        self._lines, self._picture, self._grid = [], None, None
 
     def axes(self, x, y, **more):
         """A table has columns instead."""
@@ -23,6 +24,9 @@ class Table:
     def picture(self, picture):
         self._picture = picture.values
 
+    def grid(self, grid):
+        self._grid = grid
+
     def zero(self):
         pass
 
@@ -35,6 +39,8 @@ class Table:
             rows, columns = self._picture.dims
             head = [f"{rows} / {columns}", *range(self._picture.sizes[columns])]
             return [head, *([i, *(_short(value, 4) for value in row)] for i, row in enumerate(self._picture.values))]
+        if self._grid is not None:
+            return list(_cells(self._grid))
         if not self._lines:
             return None
         # All draws of curves; of whole profiles the summary has to do.
@@ -54,6 +60,37 @@ def _rows(line):
     for i, x in enumerate(xs):
         caveats = "; ".join(name for name, found in marks.items() if found[i])
         yield [*source, x, *(_short(value, digits) for value in summary[i]), caveats, *map(_short, draws[i])]
+
+
+def _cells(grid):
+    """A row for each cell of a grid, with a sentence at the best one."""
+    draws = grid.values.transpose(grid.y, grid.x, "draw").values
+    counted = [f"draw {i}" for i in range(draws.shape[-1])]
+    best = [plain(f"best: {grid.best.words}")] if grid.best else []
+    yield [
+        "experiment",
+        "method",
+        "quantity",
+        grid.x,
+        grid.y,
+        *grid.summary.names,
+        "caveats",
+        *(["best"] if best else []),
+        *counted,
+    ]
+    xs, ys = grid.values[grid.x].values, grid.values[grid.y].values
+    for j, i in np.ndindex(len(ys), len(xs)):
+        here = bool(best) and (grid.places(grid.x)[i], grid.places(grid.y)[j]) == (grid.best.x, grid.best.y)
+        caveats = "; ".join(kind for kind, found in grid.marks.items() if found.values[j, i])
+        row = [
+            grid.experiment,
+            grid.method,
+            grid.quantity,
+            told(xs[i]),
+            told(ys[j]),
+            *(_short(part[j, i]) for part in grid.summed),
+        ]
+        yield [*row, caveats, *(best if here else [""] if best else []), *map(_short, draws[j, i])]
 
 
 def _short(value, digits=5):

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ggdln.core.kinds import REGISTRIES, Look
 from ggdln.study import style
-from ggdln.study.panels import Limits, Mark, Panel, Scale, Shown, line, name, symbol
+from ggdln.study.panels import Limits, Mark, Panel, Scale, Shown, held, line, name, symbol
 from ggdln.theory.capacity import capacity, gates_at_capacity
 
 
@@ -50,7 +50,7 @@ class Curves(Panel):
         found = []
         for series in self.series:
             axes = {"x": self.x} | ({"hue": series.hue} if series.hue else {})
-            found.append(Shown(series.experiment, series.method, axes, series.select, (self.quantity,)))
+            found.append(Shown(series.experiment, series.method, axes, series.select, (self.quantity,), single=True))
         return found
 
     def heading(self):
@@ -68,7 +68,7 @@ class Curves(Panel):
     def _lines(self, series, data):
         """One line, or one for each value of the hue."""
         source = series.experiment, series.method
-        chosen = data["/".join(source)].sel(series.select).isel(draw=slice(series.draws))
+        chosen = held(data, *source, self.quantity).sel(series.select).isel(draw=slice(series.draws))
         for part, look in _parts(series, chosen):
             yield line(part, self.quantity, self.x, source, look, self.summary)
 

@@ -138,12 +138,13 @@ def _figure(entry):
         if table:
             file = f"{name}_{letters[key]}_{_slug(plain(panel.heading()))}.csv"
             panels[-1] |= {"file": file, "csv": csv_uri(table)}
+    picture = Path(entry.picture).read_bytes()
     return {
         "id": name,
         "name": figure_name(name),
         "caption": layout.caption,
-        "picture": "data:image/png;base64," + base64.b64encode(Path(entry.picture).read_bytes()).decode(),
-        "ratio": f"{layout.size[0] / layout.size[1]:.3f}",
+        "picture": "data:image/png;base64," + base64.b64encode(picture).decode(),
+        "ratio": f"{_side(picture, 16) / _side(picture, 20):.3f}",
         "panels": panels,
         "legend": _legend(drawn),
         "experiments": _parameters(entry.parameters),
@@ -151,6 +152,11 @@ def _figure(entry):
         "file": str(entry.numbers),
         "provenance": _provenance(entry.numbers),
     }
+
+
+def _side(png, place):
+    """Width or height of a PNG, which stand at fixed places."""
+    return int.from_bytes(png[place : place + 4], "big")
 
 
 def csv_uri(table):

@@ -1,0 +1,81 @@
+"""A quantity over two axes of a sweep as coloured cells; mean or median over draws."""
+
+from typing import Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from ggdln.core.problems import Problem
+from ggdln.study.panels import OneCurve, Shown, grid, name
+
+LINEAR_OR_LOG = Literal["linear", "log"]
+
+
+class Marked(BaseModel):
+    """The point that is best by a measured quantity"""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    by: str = Field(description="Variable whose least value, over draws, marks the best point")
+    largest: bool = Field(False, description="The largest value marks it instead")
+
+    def words(self):
+        return f"{'largest' if self.largest else 'least'} {name(self.by)}"
+
+
+class Heatmap(OneCurve):
+    quantity: str = Field(description="Variable that is shown; any that is one number at each point")
+    x: str = Field(description="Axis of the sweep that runs along the panel")
+    y: str = Field(description="Axis of the sweep that runs up the panel")
+    xscale: LINEAR_OR_LOG = Field("linear", description="Scale of the horizontal axis")
+    yscale: LINEAR_OR_LOG = Field("linear", description="Scale of the vertical axis")
+    scale: LINEAR_OR_LOG = Field("linear", description="Scale of the colours")
+    contours: int = Field(0, ge=0, le=20, description="Most lines of equal value; none by default")
+    summary: Literal["mean", "median"] = Field("mean", description="How draws are summed up")
+    best: Marked | None = Field(None, description="Mark the best point by a measured quantity, and say where it is")
+
+    @field_validator("y")
+    @classmethod
+    def _differs(cls, y, info):
+        if y == info.data.get("x"):
+            raise ValueError(f"an axis other than {y}, which is that of x")
+        return y
+
+    def shown(self):
+        variables = (self.quantity, *([self.best.by] if self.best else []))
+        return [Shown(self.experiment, self.method, {"x": self.x, "y": self.y}, self.select, variables, single=True)]
+
+    def problems(self, experiments):
+        axes = experiments[self.experiment].curve(self.method).axes
+        found = []
+        for role, axis in (("x", self.x), ("y", self.y)):
+            if axis not in axes:
+                told = f"an axis on which {self.method} depends: {', '.join(axes) or 'none'}"
+                found.append(Problem(role, axis, told))
+            elif getattr(self, f"{role}scale") == "log" and not _positive(axes[axis]):
+                found.append(Problem(f"{role}scale", "log", f"linear, since {axis} has values that are not above 0"))
+        return found
+
+    def heading(self):
+        best = f"star: {self.best.words()}" if self.best else None
+        return ", ".join(filter(None, (name(self.quantity), self.title, best)))
+
+    def paint(self, canvas, data, experiments):
+        canvas.axes(name(self.x), name(self.y), xscale=self.xscale, yscale=self.yscale)
+        canvas.grid(
+            grid(
+                self.dataset(data).sel(self.select),
+                self.quantity,
+                self.x,
+                self.y,
+                (self.experiment, self.method),
+                summary=self.summary,
+                best=(self.best.by, self.best.largest) if self.best else None,
+                **{"xscale": self.xscale, "yscale": self.yscale, "scale": self.scale, "contours": self.contours},
+            )
+        )
+
+
+def _positive(values):
+    values = np.asarray(values)
+    return values.dtype.kind in "biuf" and bool((values > 0).all())

@@ -1,0 +1,55 @@
+"""Samples in a file of the user's."""
+
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from pydantic import Field
+
+from ggdln.core import arrays
+from ggdln.core.errors import FileError
+from ggdln.core.problems import Problem
+from ggdln.tasks._samples import FromSamples, Samples
+
+
+class File(FromSamples):
+    """Samples in a file: .npz or .nc with arrays x (n, N0) and y (n,), or .csv with a column for each.
+
+    Arrays x_test and y_test beside them are a test set of their own. The file counts by its content: a changed label reruns
+    what depends on it, another date nothing.
+    """
+
+    path: str = Field(
+        min_length=1, description="File with the samples, from the folder where the workflow runs: .npz, .csv or .nc"
+    )
+    inputs: list[str] | None = Field(
+        None, min_length=1, description="Columns of a .csv file that are inputs; by default all but the labels"
+    )
+    target: str | None = Field(None, description="Column of a .csv file that holds the labels; y by default")
+
+    def problems(self, counts=None):
+        named = [key for key in ("inputs", "target") if getattr(self, key) is not None]
+        if Path(self.path).suffix in (".npz", ".nc") and named:
+            told = "nothing, since columns are those of .csv files; other files have arrays x and y"
+            return [Problem(f"task.{key}", getattr(self, key), told) for key in named]
+        return super().problems(counts)
+
+    def load(self):
+        return _samples(self.path, arrays.version(self.path), tuple(self.inputs or ()), self.target or "y")
+
+
+@lru_cache(maxsize=4)
+def _samples(path, version, inputs, target):
+    """The samples of one state of a file."""
+    found = arrays.read(path)
+    if Path(path).suffix == ".csv":
+        labels = found[target]
+        inputs = inputs or tuple(name for name in found.values if name != target)
+        if target in inputs or not inputs:
+            raise FileError(f"input columns beside {target}, which holds the labels")
+        columns = [arrays.numbers(f"column {name}", found[name], 1) for name in inputs]
+        parts = {"x": np.stack(columns, axis=1), "y": labels}
+    else:
+        parts = {"x": found["x"], "y": found["y"]}
+        parts |= {name: found[name] for name in ("x_test", "y_test") if name in found.values}
+    return Samples(**parts, source=path, sha256=found.sha256)

@@ -3,8 +3,9 @@
     python docs/generate.py [CLAIMS]        what `make docs` does; CLAIMS: results/claims.json unless given
 
 docs/assumptions.md: every value that the paper leaves open. docs/rulegraph.svg: the rules and what they need from each other.
-workflow/schemas/config.schema.json: the configuration, for editors. environment.yml: the pinned versions, for conda. With
-verdicts, which `make report` makes: docs/verdicts.md, docs/agreement.md and the table in README.md.
+workflow/schemas/config.schema.json: the configuration, for editors. constraints.txt and environment.yml: the versions of
+lock.toml, for pip and conda. With verdicts, which `make report` makes: docs/verdicts.md, docs/agreement.md and the table in
+README.md.
 """
 
 import io
@@ -12,7 +13,6 @@ import json
 import re
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import matplotlib
@@ -22,24 +22,14 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "docs")]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "docs"), str(ROOT / "tools")]
 
+import lock
 import verdicts
 
 from ggdln.workflow import schema
 from ggdln.workflow.config import join, load, read_config
 from ggdln.workflow.overview import parameter_rows
-
-ENVIRONMENT = """\
-# For conda users: conda env create -f environment.yml && conda activate ggdln && pip install --no-deps -e .
-# Written by `make docs` from pyproject.toml; the versions are those of constraints.txt.
-name: ggdln
-channels: [conda-forge, nodefaults]
-dependencies:
-  - python=3.11
-  - pip
-  - pip:
-"""
 
 
 def assumptions():
@@ -60,15 +50,6 @@ def assumptions():
         *verdicts.table(["experiment", "figures", "value", "assumed", "meaning"], rows),
     ]
     return "\n".join(lines) + "\n"
-
-
-def environment():
-    """The environment for conda: all that pyproject.toml asks for, in the versions of constraints.txt."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    needed = [name for group in (project["dependencies"], *project["optional-dependencies"].values()) for name in group]
-    pinned = (line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#"))
-    versions = {name.lower(): version for name, version in pinned}
-    return ENVIRONMENT + "".join(f"      - {name}=={versions[name.split('[')[0].lower()]}\n" for name in needed)
 
 
 def rule_graph():
@@ -132,7 +113,8 @@ GENERATED = {
     "docs/assumptions.md": assumptions,
     "docs/rulegraph.svg": lambda: picture(rule_graph()),
     "workflow/schemas/config.schema.json": schema.text,
-    "environment.yml": environment,
+    "constraints.txt": lock.constraints,
+    "environment.yml": lock.environment,
 }
 """What follows from code and configuration alone: path -> function that gives the text."""
 

@@ -1,0 +1,63 @@
+"""Why the numbers may be believed: every document of evidence, what it says in a line, and the commit that wrote it."""
+
+import re
+import subprocess
+
+from pages import DOCS, ROOT
+from pages.markdown import table
+from pages.verdicts import claims, counts
+
+EVIDENCE = {
+    # document: (what it tells, how it is made)
+    "verdicts.md": ("Does the paper hold? Every statement with its condition, effect and control", "make report, make docs"),
+    "agreement.md": ("Trained networks, Langevin dynamics and the exact posterior beside the theory", "make report, make docs"),
+    "assumptions.md": ("Every value that the paper leaves open, and what was taken for it", "make docs"),
+    "solutions.md": ("Where the theory needs a temperature, and where it has several minima", "by hand"),
+    "faults.md": (
+        "Kills, full disks, damaged files, odd input: what was done to a run and what became of it",
+        "make test-faults",
+    ),
+    "benchmarks/theory.md": ("What a solution costs, against the formulation of the paper", "make bench"),
+    "benchmarks/dynamics.md": ("What training and sampling cost, against plain implementations", "make bench"),
+    "benchmarks/minima.md": ("Is the minimum that is found the lowest one?", "python benchmarks/minima.py"),
+    "benchmarks/install.md": ("Seconds and megabytes of an install", "make bench"),
+}
+
+
+def commit(path):
+    """The commit that last changed a file: (short hash, date); nothing where there is no history."""
+    command = ["git", "log", "-1", "--format=%h %cs", "--", str(path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    return tuple(done.stdout.split()) if done.returncode == 0 and done.stdout.strip() else ("", "")
+
+
+def title(path):
+    return re.search(r"^# (.+)$", (DOCS / path).read_text(), re.M)[1]
+
+
+def page():
+    rows = []
+    for path, (told, how) in EVIDENCE.items():
+        short, day = commit(DOCS / path)
+        made = f"`{how}`" if how.startswith(("make", "python")) else how
+        rows.append([f"[{title(path)}]({path})", told, made.replace(", ", "`, `"), f"`{short}`, {day}" if short else "–"])
+    found = counts(claim for claim in claims() if claim["paper"])
+    holds = ", ".join(f"{number} {name}" for name, number in found.items() if number)
+    pages = "\n".join(EVIDENCE)
+    return f"""\
+# Can it be trusted?
+
+Of {sum(found.values())} statements that the paper makes about its figures, {holds}. Each stands with the condition under which we say
+that it holds, with the size of the effect, and with a control for which it must fail. What is said here is generated from results,
+or done by a test; nothing is copied by hand.
+
+{table(["document", "what it tells", "made by", "written at commit"], rows)}
+The library is checked against closed forms, limits, Monte Carlo and other samplers; `make test` and `make test-all` do so, and every
+number of a figure can be traced by the attributes of its file to code, configuration, seed and data.
+
+```{{toctree}}
+:hidden:
+
+{pages}
+```
+"""

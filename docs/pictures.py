@@ -1,0 +1,80 @@
+"""Keep small copies of the figures in docs/figures, for README and site: a PNG below 150 kB, and the curves as CSV.
+
+    python docs/pictures.py [FOLDER]        FOLDER: where figures/ and results/ are, this repository unless given
+
+`make docs` does so for figures that have been made here. A copy changes only where the figure does. CSV files have what lines show,
+their mean or median with its range, and no single draws: those are in the NetCDF files that a run leaves behind.
+"""
+
+import csv
+import io
+import sys
+from pathlib import Path
+
+from PIL import Image
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "src")]
+
+from ggdln.experiments import store
+from ggdln.study.panels._text import plain
+from ggdln.workflow.config import default_files, load, read_config
+
+OUTPUT = ROOT / "docs/figures"
+MOST_BYTES = 150_000
+WIDEST = 1500
+HEAD = ["panel", "shows", "experiment", "method", "series", "axis", "x", "centre", "low", "high"]
+
+
+def small(picture):
+    """A PNG of at most so many bytes: narrower if need be, with a palette of its own."""
+    image = Image.open(picture).convert("RGB")
+    width = min(image.width, WIDEST)
+    while True:
+        shrunk = image.resize((width, round(image.height * width / image.width)), Image.Resampling.LANCZOS)
+        file = io.BytesIO()
+        shrunk.quantize(128, dither=Image.Dither.NONE).save(file, "PNG", optimize=True)
+        if file.tell() <= MOST_BYTES:
+            return file.getvalue()
+        width = width * 9 // 10
+
+
+def numbers(layout, file, experiments):
+    """The lines of a figure, as the text of a CSV file."""
+    data, letters, text = store.groups(file), layout.letters(), io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(HEAD)
+    for key, panel in layout.panels.items():
+        table = panel.table(data, experiments)
+        if table and table[0][:3] == HEAD[2:5]:
+            axis = table[0][3]
+            writer.writerows([letters[key], plain(panel.heading()), *row[:3], axis, *row[3:7]] for row in table[1:])
+    return text.getvalue()
+
+
+def copies(folder, figures=None):
+    """Path under docs/figures -> bytes, of all figures that have been made in a folder."""
+    config = read_config(load(figures or default_files(ROOT)))
+    found = {}
+    for name, layout in config.figures.items():
+        picture, file = folder / f"figures/{name}.png", folder / f"results/{name}.nc"
+        if picture.exists():
+            found[f"{name}.png"] = small(picture)
+        if file.exists():
+            names = dict.fromkeys(experiment for experiment, _ in config.curves_of(name))
+            experiments = {experiment: config.experiments[experiment].parameters() for experiment in names}
+            found[f"{name}.csv"] = numbers(layout, file, experiments).encode()
+    return found
+
+
+def main(folder=ROOT):
+    OUTPUT.mkdir(exist_ok=True)
+    gallery = ROOT / "config/gallery.yaml"
+    found = copies(Path(folder), [*default_files(ROOT), gallery] if gallery.exists() else None)
+    for name, content in found.items():
+        (OUTPUT / name).write_bytes(content)
+        print(f"docs/figures/{name}, {len(content) / 1000:.0f} kB")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2])

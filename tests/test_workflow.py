@@ -65,7 +65,7 @@ def edited(project):
 
 
 def test_figures_are_made_and_listed(project):
-    for figure in ("gated", "trained", "sampled"):
+    for figure in ("gated", "trained", "sampled", "narrow"):
         assert (project / f"figures/{figure}.pdf").read_bytes().startswith(b"%PDF")
         assert (project / f"figures/{figure}.png").stat().st_size > 5_000
         assert f"  figures/{figure}.pdf" in (project / "first_run.txt").read_text()
@@ -172,6 +172,7 @@ TRAINED = shown("trained", "trained/gd", claims=("trained_theory",))
 SAMPLED = shown("sampled", "sampled/langevin", "sampled/posterior")
 RELU = shown("sampled", "sampled/relu")
 POSTERIOR = shown("sampled", "sampled/posterior")
+NARROW = shown("narrow", "narrow/one_loop", "narrow/exact")
 
 ROUNDS = [
     # Edits of one round are done together: no two of them rerun the same job, but for the verdicts and the page.
@@ -197,7 +198,7 @@ ROUNDS = [
         Edit("a kind of condition", f"{SRC}/study/conditions/falls.py", CODE, {"judge_claim gated_capacity", "collect_claims"} | PAGE),
     ],
     [
-        Edit("a module of the theory", f"{SRC}/theory/saddle.py", CODE, {"run_theory"} | THEORY),
+        Edit("a module of the theory", f"{SRC}/theory/saddle.py", CODE, {"run_theory", "run_one_loop", "run_exact"} | THEORY | NARROW),
         Edit("the infinite-width limit", f"{SRC}/theory/gp.py", CODE, {"run_gp x3"} | GATED),
         Edit("a sampler", f"{SRC}/networks/gibbs.py", CODE, {"run_posterior"} | POSTERIOR),
     ],
@@ -237,7 +238,8 @@ ROUNDS = [
         Edit("the seed", "config/config.yaml", ("seed: 7", "seed: 8"),
              {"prepare_task noisy_teacher", "prepare_task clustered_teacher", "prepare_task mnist_parity", "fit_gates random x3",
               "fit_gates local", "fit_gates slanted", "run_gp x3", "run_theory", "run_gd", "combine_gd", "run_relu", "combine_relu",
-              "run_langevin", "run_posterior"} | GATED | THEORY | TRAINED | SAMPLED | RELU),
+              "run_langevin", "run_posterior", "prepare_task sklearn", "fit_gates soft_kmeans", "run_one_loop", "run_exact"}
+             | GATED | THEORY | TRAINED | SAMPLED | RELU | NARROW),
     ],
 ]  # fmt: skip
 
@@ -386,7 +388,7 @@ def test_what_does_not_fit_is_refused_before_anything_runs(tmp_path):
 @pytest.mark.parametrize(("target", "told"), [
     ("figures/gatd.pdf", "There is no figure figures/gatd.pdf. Did you mean figures/gated.pdf? Figures: figures/gated.pdf, "),
     ("figures/elsewhere/gated.pdf", "There is no figure figures/elsewhere/gated.pdf. Did you mean figures/gated.pdf? Figures: figures/gated.pdf, "),
-    ("figures/x.svg", "There is no figure figures/x.svg. Figures: figures/gated.pdf, figures/trained.pdf, figures/sampled.pdf\n"),
+    ("figures/x.svg", "There is no figure figures/x.svg. Figures: figures/gated.pdf, figures/trained.pdf, figures/sampled.pdf, figures/narrow.pdf\n"),
 ])  # fmt: skip
 def test_a_figure_that_there_is_not_is_answered_with_those_there_are(project, target, told):
     result = snakemake(project, "--", target)

@@ -13,7 +13,7 @@ from ggdln.study.caveats import CAVEATS
 from ggdln.study.panels._grid import told
 from ggdln.study.panels._text import formula, name, symbol
 
-DASHES = {"-": "solid", "--": "dash", ":": "dot"}
+DASHES = {"-": "solid", "--": "dash", ":": "dot", "-.": "dashdot"}
 SYMBOLS = {"o": "circle", "s": "square-open", ".": "circle"}
 LAYOUT = {"template": None, "showlegend": False, "margin": {"l": 56, "r": 12, "t": 10, "b": 46}, "hovermode": "closest"}
 AT_A_HEIGHT = {"yaxis": "y2", "hoverinfo": "name"}
@@ -213,7 +213,10 @@ class Page:
 def trace_look(look):
     """A `Look` in the words of plotly."""
     colour = to_hex(style.colour(look.color))
-    return {"colour": colour, "dash": DASHES.get(look.linestyle), "symbol": SYMBOLS.get(look.marker)}
+    # Styles that only matplotlib has still give a line or a marker.
+    dash = DASHES.get(look.linestyle, "solid") if look.linestyle else None
+    marker = SYMBOLS.get(look.marker, "circle") if look.marker else None
+    return {"colour": colour, "dash": dash, "symbol": marker}
 
 
 def bars(above, below=None):

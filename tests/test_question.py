@@ -202,7 +202,9 @@ def test_cheap_figures_come_first_and_shared_work_with_the_first_that_needs_it()
 
 def make(*arguments, folder=ROOT, **more):
     # Without the words of the make that runs the tests.
-    return subprocess.run(["make", "--no-print-directory", *arguments], cwd=folder, capture_output=True, text=True, timeout=600, **more)
+    return subprocess.run(
+        ["make", "--no-print-directory", *arguments], cwd=folder, capture_output=True, text=True, timeout=600, **more
+    )
 
 
 def new(folder, *arguments):

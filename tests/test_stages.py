@@ -254,7 +254,7 @@ def test_finished_blocks_are_all_reused(before, block, wanted, other):
 MEASURED = [
     ("run_gp", "capacity", "gp", 3, (12, 1), 0, 43, 281),
     ("run_gp", "depth_8_gates", "gp", 3, (1, 0), 0, 5.6, 252),
-    ("run_theory", "permuted_each", "theory", 1, (1, 0), 0, 63, 776),
+    ("run_theory", "permuted_width_count_of_permuted_each", "theory", 1, (1, 0), 0, 63, 776),
     ("run_theory", "depth_8_gates", "theory", 3, (1, 0), 0, 96, 310),
     ("run_theory", "teacher_regular", "theory", 3, (1, 0), 0, 10, 195),
     ("fit_gates", "gates_pretrained", "theory", 3, (9, 0), 0, 78, 270),

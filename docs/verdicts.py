@@ -18,8 +18,8 @@ CHANGED = [
 COMPARED = {
     "teacher_regular": "regular inputs, theory at T = 0",
     "teacher_preferred": "preferred inputs, theory at T = 0",
-    "posterior_regular": "regular inputs, all at T = 0.01",
-    "posterior_preferred": "preferred inputs, all at T = 0.001",
+    "posterior_regular": "regular inputs, all at T = 0.1",
+    "posterior_preferred": "preferred inputs, all at T = 0.01",
 }
 
 

@@ -20,7 +20,7 @@ from ggdln.theory.evidence import log_evidence
 from ggdln.theory.montecarlo import Walker, fitted_form, log_volume
 from ggdln.theory.posterior import Posterior
 from ggdln.theory.predictor import Predictor
-from ggdln.theory.probe import DrawnProbe, Probe
+from ggdln.theory.probe import DrawnProbe, NewInputs, Probe
 from ggdln.theory.solution import NetworkShape, in_gate_basis, saddle_point, solver_of
 from ggdln.theory.training import Training
 
@@ -204,14 +204,14 @@ class ExactSolution(Predictor):
     def conditional(self, x, gates):
         """Mean and variance of the output given each draw, at live inputs, (chain, draw, n) each; n counts outputs too."""
         shape = len(self._chains), len(self._chains[0].u), len(x) * self.training.sides
-        means, variances = np.empty(shape), np.empty(shape)
+        means, variances, inputs = np.empty(shape), np.empty(shape), NewInputs(self.training, x, gates)
         for number, k, chain in self._each():
-            means[number, k], variances[number, k] = self._given(chain, x, gates, (number, k), covariance=False)
+            means[number, k], variances[number, k] = self._given(chain, inputs, (number, k), covariance=False)
         return means, np.maximum(variances, 0.0)
 
-    def _given(self, chain, x, gates, which, *, covariance):
+    def _given(self, chain, inputs, which, *, covariance):
         rng = seeds.rng(self.seed, "solve_exact", "outside", *which)
-        probe = DrawnProbe(self.training, chain, x, gates, self._chains[0].posterior.widths, rng)
+        probe = DrawnProbe(inputs, chain, self._chains[0].posterior.widths, rng)
         scale = self.shape.scale * probe.scale
         mean, spread = self.likelihood.at(chain.b[-1]).predict(probe, covariance)
         return scale * mean, spread * (np.outer(scale, scale) if covariance else scale**2)
@@ -221,18 +221,19 @@ class ExactSolution(Predictor):
             means, variances = self.conditional(x, gates)
             return means.mean((0, 1)), variances.mean((0, 1)) + means.var((0, 1), ddof=1)
         means, total, count = [], 0.0, sum(len(chain.u) for chain in self._chains)
+        inputs = NewInputs(self.training, x, gates)
         for number, k, chain in self._each():
-            mean, spread = self._given(chain, x, gates, (number, k), covariance=True)
+            mean, spread = self._given(chain, inputs, (number, k), covariance=True)
             means.append(mean)
             total = total + spread / count
         return np.mean(means, axis=0), total + np.cov(np.array(means).T, ddof=1).reshape(total.shape)
 
     def components(self, x, gates, count, rng):
-        draws = sum(len(chain.u) for chain in self._chains)
+        draws, inputs = sum(len(chain.u) for chain in self._chains), NewInputs(self.training, x, gates)
         numbers = rng.multinomial(count, np.full(draws, 1 / draws))
         for (number, k, chain), wanted in zip(self._each(), numbers, strict=True):
             if wanted:
-                yield *self._given(chain, x, gates, (number, k), covariance=True), int(wanted)
+                yield *self._given(chain, inputs, (number, k), covariance=True), int(wanted)
 
     def prediction(self, x, gates):
         """The predictor with its Monte-Carlo errors: a Dataset over the inputs, and outputs if there are several.
@@ -258,12 +259,14 @@ class ExactSolution(Predictor):
         return self.dataset(found, live, attributes, dead={"rhat": 1.0, "ess": float(means[..., 0].size)})
 
     def between(self, first, second):
+        first, second = (NewInputs(self.training, *pair) for pair in (first, second))
         return np.mean([self._kernel(chain, first, second) for _, _, chain in self._each()], axis=0)
 
     def _kernel(self, chain, first, second):
-        first, second = (Probe(self.training, chain, *pair) for pair in (first, second))
+        first, second = Probe(first, chain), Probe(second, chain)
         return first.kernel(second) * self.shape.scale**2 * np.outer(first.scale, second.scale)
 
     def diagonal(self, x, gates):
-        probes = (Probe(self.training, chain, x, gates) for _, _, chain in self._each())
+        inputs = NewInputs(self.training, x, gates)
+        probes = (Probe(inputs, chain) for _, _, chain in self._each())
         return np.mean([(self.shape.scale * probe.scale) ** 2 * probe.diagonal() for probe in probes], axis=0)

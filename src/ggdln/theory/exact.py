@@ -17,7 +17,7 @@ from ggdln.core.diagnostics import rhat_and_ess
 from ggdln.core.errors import ConvergenceError, InputError
 from ggdln.core.progress import Progress, reporter
 from ggdln.theory.evidence import log_evidence
-from ggdln.theory.montecarlo import Walker, fitted_form, log_volume
+from ggdln.theory.montecarlo import Pace, Walker, fitted_form, log_volume
 from ggdln.theory.posterior import Posterior
 from ggdln.theory.predictor import Predictor
 from ggdln.theory.probe import DrawnProbe, NewInputs, Probe
@@ -30,8 +30,8 @@ RHAT_LIMIT, ESS_LIMIT = 1.05, 100
 COEXISTING = 10.0
 """Minima of H no further than this above the lowest have chains of their own."""
 
-WARMUP, LEARNING = 32, 2
-"""Trajectories before the first draw, of chains that learn how many kicks these take; of others, a fourth of that."""
+ROUGHLY = 1.0
+"""How far above its minimum the energy may be, about, at the centre of the quadratic form: less than its spread."""
 
 
 class NetworkKeywords(TypedDict, total=False):
@@ -61,7 +61,7 @@ def solve_exact(x, gates=None, y=None, *, temperature, draws=100, chains=4, seed
     training = Training.of(x, gates, y, depth=network.get("depth", 1), basis=solver.basis, form=solver.form)
     shape = _shape(network, training.depth)
     solution = saddle_point(training, shape, temperature, solver)
-    told, found = Progress("solve_exact", "draws", chains * (WARMUP + draws), report), []
+    told, found = Progress("solve_exact", "draws", chains * draws, report), []
     with threads_for(solution.likelihood.form.side):
         modes = [_Mode(Posterior(solution, layers), seed) for layers in solution.coexisting(COEXISTING)]
         for number in range(chains):
@@ -86,10 +86,10 @@ class _Mode:
     """A `Posterior` in the coordinates of one of its modes, with the quadratic `Form` there."""
 
     def __init__(self, posterior, seed):
-        self.posterior, centre = posterior, posterior.mode()
+        self.posterior, centre = posterior, posterior.mode(ROUGHLY)
         rng = seeds.rng(seed, "solve_exact", "form")
         self.form = fitted_form(posterior.energy, centre, posterior.prior_curvature(centre), rng)
-        self.kicks = 2
+        self.pace = Pace()
 
 
 class _Chain:
@@ -101,25 +101,21 @@ class _Chain:
     def run(self, draws, number, told):
         """Warm up, then keep so many draws; `told` is the Progress of all chains, of which this is one."""
         posterior, form, rng = self.posterior, self.mode.form, self.rng
-        walker = Walker(posterior.energy, form, rng)
+        # The start is as wide as the posterior, so there is little to forget; the first chain learns for all.
+        walker = Walker(posterior.energy, form, rng, pace=self.mode.pace)
         for spread in (1.0, 0.5, 0.25, 0.1, 0.0):
             if walker.place(spread * rng.standard_normal(posterior.size)):
                 break
         else:
             raise ConvergenceError("the energy is not finite at its minimum: the temperature is too small for these data")
-        walker.kicks, before = self.mode.kicks, number * (WARMUP + draws)
-        # The start is as wide as the posterior, so there is little to forget; the first chain learns for all.
-        for k in range(WARMUP if number < LEARNING else WARMUP // 4):
-            walker.learn(walker.move())
-            told.update(before + k + 1)
-        self.mode.kicks = walker.kicks
+        walker.warm_up()
         self.u, self.energies, rates = np.empty((draws, posterior.size)), np.empty(draws), []
         for k in range(draws):
             rates.append(walker.move())
             self.u[k] = posterior.upright(form.outward(walker.s))
             self.energies[k] = walker.value
-            told.update(before + WARMUP + k + 1)
-        self.acceptance, self.kicks = float(np.mean(rates)), walker.kicks
+            told.update(number * draws + k + 1)
+        self.acceptance, self.kicks = float(np.mean(rates)), walker.pace.kicks
         return self
 
 

@@ -13,7 +13,6 @@ from scipy.linalg import cho_solve, solve_triangular
 from ggdln.core.blas import outer
 from ggdln.theory.training import prior_lengths
 
-
 MOST_FEATURES = 64
 """Up to so many features it is faster to multiply those of all samples than to copy entries for samples with the same gates."""
 

@@ -118,7 +118,11 @@ site: $(VENV)/ready-docs
 
 bench: $(VENV)/ready-test
 	$(VENV)/bin/python benchmarks/theory.py
+	$(VENV)/bin/python benchmarks/threads.py
+	$(VENV)/bin/python benchmarks/many_samples.py
+	$(VENV)/bin/python benchmarks/exact.py
 	$(VENV)/bin/python benchmarks/dynamics.py
+	$(VENV)/bin/python benchmarks/minima.py
 	$(VENV)/bin/python benchmarks/install.py
 
 check-gpu: setup

@@ -22,8 +22,11 @@ EVIDENCE = {
         "make test-faults",
     ),
     "benchmarks/theory.md": ("What a solution costs, against the formulation of the paper", "make bench"),
+    "benchmarks/threads.md": ("What a second thread is worth", "make bench"),
+    "benchmarks/many_samples.md": ("Tens of thousands of samples, and prior and temperature chosen by evidence", "make bench"),
+    "benchmarks/exact.md": ("The exact posterior: its cost beside Gibbs sampling; errors of theory and one loop", "make bench"),
     "benchmarks/dynamics.md": ("What training and sampling cost, against plain implementations", "make bench"),
-    "benchmarks/minima.md": ("Is the minimum that is found the lowest one?", "python benchmarks/minima.py"),
+    "benchmarks/minima.md": ("Is the minimum that is found the lowest one?", "make bench"),
     "benchmarks/install.md": ("Seconds and megabytes of an install", "make bench"),
 }
 

@@ -17,10 +17,10 @@ from ggdln.core.diagnostics import rhat_and_ess
 from ggdln.core.errors import ConvergenceError, InputError
 from ggdln.core.progress import Progress, reporter
 from ggdln.theory.evidence import log_evidence
-from ggdln.theory.montecarlo import Walker, fitted_form, log_volume
+from ggdln.theory.montecarlo import Pace, Walker, fitted_form, log_volume
 from ggdln.theory.posterior import Posterior
 from ggdln.theory.predictor import Predictor
-from ggdln.theory.probe import DrawnProbe, Probe
+from ggdln.theory.probe import DrawnProbe, NewInputs, Probe
 from ggdln.theory.solution import NetworkShape, in_gate_basis, saddle_point, solver_of
 from ggdln.theory.training import Training
 
@@ -30,8 +30,8 @@ RHAT_LIMIT, ESS_LIMIT = 1.05, 100
 COEXISTING = 10.0
 """Minima of H no further than this above the lowest have chains of their own."""
 
-WARMUP, LEARNING = 32, 2
-"""Trajectories before the first draw, of chains that learn how many kicks these take; of others, a fourth of that."""
+ROUGHLY = 1.0
+"""How far above its minimum the energy may be, about, at the centre of the quadratic form: less than its spread."""
 
 
 class NetworkKeywords(TypedDict, total=False):
@@ -61,7 +61,7 @@ def solve_exact(x, gates=None, y=None, *, temperature, draws=100, chains=4, seed
     training = Training.of(x, gates, y, depth=network.get("depth", 1), basis=solver.basis, form=solver.form)
     shape = _shape(network, training.depth)
     solution = saddle_point(training, shape, temperature, solver)
-    told, found = Progress("solve_exact", "draws", chains * (WARMUP + draws), report), []
+    told, found = Progress("solve_exact", "draws", chains * draws, report), []
     with threads_for(solution.likelihood.form.side):
         modes = [_Mode(Posterior(solution, layers), seed) for layers in solution.coexisting(COEXISTING)]
         for number in range(chains):
@@ -86,10 +86,10 @@ class _Mode:
     """A `Posterior` in the coordinates of one of its modes, with the quadratic `Form` there."""
 
     def __init__(self, posterior, seed):
-        self.posterior, centre = posterior, posterior.mode()
+        self.posterior, centre = posterior, posterior.mode(ROUGHLY)
         rng = seeds.rng(seed, "solve_exact", "form")
         self.form = fitted_form(posterior.energy, centre, posterior.prior_curvature(centre), rng)
-        self.kicks = 2
+        self.pace = Pace()
 
 
 class _Chain:
@@ -101,25 +101,21 @@ class _Chain:
     def run(self, draws, number, told):
         """Warm up, then keep so many draws; `told` is the Progress of all chains, of which this is one."""
         posterior, form, rng = self.posterior, self.mode.form, self.rng
-        walker = Walker(posterior.energy, form, rng)
+        # The start is as wide as the posterior, so there is little to forget; the first chain learns for all.
+        walker = Walker(posterior.energy, form, rng, pace=self.mode.pace)
         for spread in (1.0, 0.5, 0.25, 0.1, 0.0):
             if walker.place(spread * rng.standard_normal(posterior.size)):
                 break
         else:
             raise ConvergenceError("the energy is not finite at its minimum: the temperature is too small for these data")
-        walker.kicks, before = self.mode.kicks, number * (WARMUP + draws)
-        # The start is as wide as the posterior, so there is little to forget; the first chain learns for all.
-        for k in range(WARMUP if number < LEARNING else WARMUP // 4):
-            walker.learn(walker.move())
-            told.update(before + k + 1)
-        self.mode.kicks = walker.kicks
+        walker.warm_up()
         self.u, self.energies, rates = np.empty((draws, posterior.size)), np.empty(draws), []
         for k in range(draws):
             rates.append(walker.move())
             self.u[k] = posterior.upright(form.outward(walker.s))
             self.energies[k] = walker.value
-            told.update(before + WARMUP + k + 1)
-        self.acceptance, self.kicks = float(np.mean(rates)), walker.kicks
+            told.update(number * draws + k + 1)
+        self.acceptance, self.kicks = float(np.mean(rates)), walker.pace.kicks
         return self
 
 
@@ -204,14 +200,14 @@ class ExactSolution(Predictor):
     def conditional(self, x, gates):
         """Mean and variance of the output given each draw, at live inputs, (chain, draw, n) each; n counts outputs too."""
         shape = len(self._chains), len(self._chains[0].u), len(x) * self.training.sides
-        means, variances = np.empty(shape), np.empty(shape)
+        means, variances, inputs = np.empty(shape), np.empty(shape), NewInputs(self.training, x, gates)
         for number, k, chain in self._each():
-            means[number, k], variances[number, k] = self._given(chain, x, gates, (number, k), covariance=False)
+            means[number, k], variances[number, k] = self._given(chain, inputs, (number, k), covariance=False)
         return means, np.maximum(variances, 0.0)
 
-    def _given(self, chain, x, gates, which, *, covariance):
+    def _given(self, chain, inputs, which, *, covariance):
         rng = seeds.rng(self.seed, "solve_exact", "outside", *which)
-        probe = DrawnProbe(self.training, chain, x, gates, self._chains[0].posterior.widths, rng)
+        probe = DrawnProbe(inputs, chain, self._chains[0].posterior.widths, rng)
         scale = self.shape.scale * probe.scale
         mean, spread = self.likelihood.at(chain.b[-1]).predict(probe, covariance)
         return scale * mean, spread * (np.outer(scale, scale) if covariance else scale**2)
@@ -221,18 +217,19 @@ class ExactSolution(Predictor):
             means, variances = self.conditional(x, gates)
             return means.mean((0, 1)), variances.mean((0, 1)) + means.var((0, 1), ddof=1)
         means, total, count = [], 0.0, sum(len(chain.u) for chain in self._chains)
+        inputs = NewInputs(self.training, x, gates)
         for number, k, chain in self._each():
-            mean, spread = self._given(chain, x, gates, (number, k), covariance=True)
+            mean, spread = self._given(chain, inputs, (number, k), covariance=True)
             means.append(mean)
             total = total + spread / count
         return np.mean(means, axis=0), total + np.cov(np.array(means).T, ddof=1).reshape(total.shape)
 
     def components(self, x, gates, count, rng):
-        draws = sum(len(chain.u) for chain in self._chains)
+        draws, inputs = sum(len(chain.u) for chain in self._chains), NewInputs(self.training, x, gates)
         numbers = rng.multinomial(count, np.full(draws, 1 / draws))
         for (number, k, chain), wanted in zip(self._each(), numbers, strict=True):
             if wanted:
-                yield *self._given(chain, x, gates, (number, k), covariance=True), int(wanted)
+                yield *self._given(chain, inputs, (number, k), covariance=True), int(wanted)
 
     def prediction(self, x, gates):
         """The predictor with its Monte-Carlo errors: a Dataset over the inputs, and outputs if there are several.
@@ -258,12 +255,14 @@ class ExactSolution(Predictor):
         return self.dataset(found, live, attributes, dead={"rhat": 1.0, "ess": float(means[..., 0].size)})
 
     def between(self, first, second):
+        first, second = (NewInputs(self.training, *pair) for pair in (first, second))
         return np.mean([self._kernel(chain, first, second) for _, _, chain in self._each()], axis=0)
 
     def _kernel(self, chain, first, second):
-        first, second = (Probe(self.training, chain, *pair) for pair in (first, second))
+        first, second = Probe(first, chain), Probe(second, chain)
         return first.kernel(second) * self.shape.scale**2 * np.outer(first.scale, second.scale)
 
     def diagonal(self, x, gates):
-        probes = (Probe(self.training, chain, x, gates) for _, _, chain in self._each())
+        inputs = NewInputs(self.training, x, gates)
+        probes = (Probe(inputs, chain) for _, _, chain in self._each())
         return np.mean([(self.shape.scale * probe.scale) ** 2 * probe.diagonal() for probe in probes], axis=0)

@@ -203,8 +203,8 @@ class KernelValue:
     def predict(self, probe, covariance):
         """Mean (n,) and variance (n,) or covariance (n, n) at a `Probe`, in units of its scale."""
         cross = probe.training_kernel(self.form)
-        explained = solve_triangular(self.factor, cross.T, lower=True, check_finite=False)
         mean = cross @ self.weights
+        explained = solve_triangular(self.factor, cross.T, lower=True, overwrite_b=True, check_finite=False)
         if covariance:
             return mean, probe.kernel(probe) - explained.T @ explained
         return mean, probe.diagonal() - np.einsum("pt,pt->t", explained, explained)

@@ -21,7 +21,7 @@ from ggdln.core.errors import InputError
 from ggdln.theory.evidence import log_evidence
 from ggdln.theory.posterior import Posterior, hessian
 from ggdln.theory.predictor import Predictor
-from ggdln.theory.probe import Probe
+from ggdln.theory.probe import NewInputs, Probe
 
 MOST_COORDINATES = 2500
 """The Hessian has the square of this many entries and takes as many gradients."""
@@ -102,9 +102,9 @@ class LoopSolution(Predictor):
             self.clouds.append(points)
             self.shifts.append(self.mode - scale * cho_solve(factor, scale * mean) / size**2)
 
-    def _at(self, u, x, gates, covariance=False):
+    def _at(self, u, inputs, covariance=False):
         chain = self.posterior.chain(u)
-        probe = Probe(self.training, chain, x, gates)
+        probe = Probe(inputs, chain)
         scale = self.shape.scale * probe.scale
         mean, spread = self.likelihood.at(chain.b[-1]).predict(probe, covariance)
         return scale * mean, spread * (np.outer(scale, scale) if covariance else scale**2)
@@ -115,10 +115,10 @@ class LoopSolution(Predictor):
 
     def _corrected(self, x, gates, which, covariance=False):
         """Mean and variance or covariance to one loop from one of the clouds, and those of every pair of its points."""
-        size = (1.0, SMALLER)[which]
-        centre = self._at(self.mode, x, gates, covariance)
-        shifted = self._at(self.shifts[which], x, gates, covariance)
-        points = [self._at(u, x, gates, covariance) for u in self.clouds[which]]
+        size, inputs = (1.0, SMALLER)[which], NewInputs(self.training, x, gates)
+        centre = self._at(self.mode, inputs, covariance)
+        shifted = self._at(self.shifts[which], inputs, covariance)
+        points = [self._at(u, inputs, covariance) for u in self.clouds[which]]
         means, spreads = (np.array([point[k] for point in points]) for k in (0, 1))
         moved = means - centre[0]
         square = np.einsum("ka,kb->kab", moved, moved) if covariance else moved**2

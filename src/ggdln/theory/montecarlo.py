@@ -2,8 +2,10 @@
 
 In coordinates s in which the form is |s|^2 / 2, E = |s|^2 / 2 + D(s) with a small rest D. The motion in the form alone is a
 rotation of s and momentum p, which is done exactly; the rest gives kicks in between. A trajectory of about a quarter turn makes
-successive draws nearly independent, and the smaller the rest, the fewer kicks it needs. The form is the prior's, corrected
-along the few directions in which the data change it most, found by Lanczos iteration. Any form gives the right distribution.
+successive draws nearly independent, and the smaller the rest, the fewer kicks it needs. They come in pairs, weaker where two
+pairs meet and stronger inside, which makes the error of the energy smaller than kicks of equal strength do (McLachlan, SIAM J.
+Sci. Comput. 16, 151, 1995). The form is the prior's, corrected along the few directions in which the data change it most, found
+by Lanczos iteration. Any form gives the right distribution.
 """
 
 import itertools
@@ -12,16 +14,27 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import expit
+from scipy.special import erfcinv, expit
 
 DIFFERENCE = 1e-4
 """Step of the differences of gradients, in units of the width of the posterior."""
 
-LANCZOS_STEPS, CHANGED = 20, 0.2
-"""Products with the Hessian, and the relative change of an eigenvalue from 1 that is worth a correction."""
+LANCZOS_STEPS, CHANGED, FAR = (6, 20), 0.2, 0.5
+"""Least and most products with the Hessian; the relative change of an eigenvalue from 1 that is worth a correction, and the one
+that is worth further products until it is found."""
 
-MOST_KICKS, ACCEPTED = 40, (0.7, 0.95)
-"""Of a trajectory; and the share of accepted ones at which their number is right."""
+MOST_KICKS, ACCEPTED, JUDGED = 40, (0.7, 0.8), 5
+"""Of a trajectory; the accepted share below which their number is raised, and the one that is aimed at; and after how many
+trajectories."""
+
+OUTER = 0.1932
+"""The share of the outer kicks of a pair, where both together and the inner one make 1: McLachlan's with the least error."""
+
+FORGOTTEN, MOST_WARMUP = 1.5, 80
+"""Trajectories of a warm-up for each kick of a trajectory, and most of them."""
+
+TURN = math.pi / 2, 0.2
+"""The angle of a trajectory, and its relative spread, without which a period of the motion might be met."""
 
 STEP, MOST_STEPS = 1.5, 30
 """Standard deviation of the rest between two energies on the way to the posterior, and most of them."""
@@ -68,32 +81,68 @@ def fitted_form(energy, centre, curvature, rng):
     basis, diagonal, beside = [], [], []
     v = rng.standard_normal(size)
     v /= np.linalg.norm(v)
-    for _ in range(min(LANCZOS_STEPS, size)):
+    least, most = LANCZOS_STEPS
+    while len(basis) < min(most, size):
         basis.append(v)
         w = product(v)
         diagonal.append(float(w @ v))
         # Twice, since rounding would bring back what was taken off.
         for _ in range(2):
             w -= np.array(basis).T @ (np.array(basis) @ w)
-        norm = float(np.linalg.norm(w))
-        if norm < 1e-8 * abs(diagonal[-1]):
+        norm = float(np.linalg.norm(w)) if len(basis) < size else 0.0
+        values, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1))
+        # Only what has converged: a Ritz value inside the spectrum says nothing of a single direction.
+        found = norm * np.abs(vectors[-1]) < 0.3 * np.abs(values - 1)
+        far = ((np.abs(values - 1) > FAR) & ~found).any()
+        if norm < 1e-8 * abs(diagonal[-1]) or (len(basis) >= least and not far):
             break
         beside.append(norm)
         v = w / norm
-    beside = beside[: len(diagonal) - 1]
-    values, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1))
-    last = np.abs(vectors[-1]) * (norm if len(diagonal) < size else 0.0)
-    # Only what has converged: a Ritz value inside the spectrum says nothing of a single direction.
-    kept = (np.abs(values - 1) > CHANGED) & (last < 0.3 * np.abs(values - 1)) & (values > 0.05)
+    kept = (np.abs(values - 1) > CHANGED) & found & (values > 0.05)
     return Form(centre, scale, vectors.T[kept] @ np.array(basis), 1 / np.sqrt(values[kept]))
 
 
-class Walker:
-    """One chain: a position s with its energy and gradient, and the number of kicks that it has learnt to make."""
+def strengths(kicks):
+    """Of the kicks of a trajectory, one at each end and the others at equal distances between them: (kicks + 1,), sum 1."""
+    if kicks == 1:
+        return np.full(2, 0.5)
+    found = np.zeros(kicks + 1)
+    found[1::2] = 1 - 2 * OUTER
+    found[:-1:2] += OUTER
+    found[2::2] += OUTER
+    return 2 * found / kicks
 
-    def __init__(self, energy, form, rng, *, weight=1.0):
+
+class Pace:
+    """How many kicks a trajectory takes, 1 or an even number, learnt from how others of the same distribution went."""
+
+    def __init__(self):
+        self.kicks, self.least, self.chances = 2, 1, []
+
+    def learn(self, chance):
+        """Change the number if the trajectories with it are accepted too rarely, or more often than needed."""
+        self.chances.append(chance)
+        if len(self.chances) % JUDGED:
+            return
+        # erfc of the error of the energy is the accepted share; as the kicks become more it fell no faster than by the fourth
+        # power, on the tasks that were looked at.
+        few, aim, error = erfcinv([*ACCEPTED, min(max(np.mean(self.chances), 1e-6), 1 - 1e-6)])
+        kicks, fewer = self.kicks, max(self.kicks - 2, 1)
+        if error > few:
+            wanted = kicks * min((error / aim) ** 0.25, 2.0)
+            kicks = self.least = min(max(2 * math.ceil(wanted / 2), kicks // 2 * 2 + 2), MOST_KICKS)
+        elif self.least <= fewer < kicks and error * (kicks / fewer) ** 4 < aim:
+            kicks = fewer
+        if kicks != self.kicks:
+            self.kicks, self.chances = kicks, []
+
+
+class Walker:
+    """One chain: a position s with its energy and gradient, and the `Pace` at which it goes, which chains may share."""
+
+    def __init__(self, energy, form, rng, *, weight=1.0, pace=None):
         self.energy, self.form, self.rng, self.weight = energy, form, rng, weight
-        self.kicks, self.rates = 2, []
+        self.pace = Pace() if pace is None else pace
 
     def place(self, s):
         """Begin at s; whether its energy is finite."""
@@ -112,32 +161,34 @@ class Walker:
         """One trajectory: the chance with which it was accepted."""
         momentum = self.rng.standard_normal(len(self.s))
         begin = self.value + float(momentum @ momentum) / 2
-        angle = math.pi / 2 * self.rng.uniform(0.8, 1.2) / self.kicks
-        cosine, sine = math.cos(angle), math.sin(angle)
+        mean, spread = TURN
+        angle, (first, *others) = mean * self.rng.uniform(1 - spread, 1 + spread), strengths(self.pace.kicks)
+        cosine, sine = math.cos(angle / len(others)), math.sin(angle / len(others))
         s, value, slope = self.s, self.value, self.slope
-        for _ in range(self.kicks):
-            momentum = momentum - angle / 2 * slope
+        momentum = momentum - angle * first * slope
+        for strength in others:
             s, momentum = cosine * s + sine * momentum, cosine * momentum - sine * s
             value, slope = self.at(s)
             if slope is None:
                 break
-            momentum = momentum - angle / 2 * slope
+            momentum = momentum - angle * strength * slope
         end = math.inf if slope is None else value + float(momentum @ momentum) / 2
         chance = math.exp(min(0.0, begin - end)) if math.isfinite(end) else 0.0
         if self.rng.random() < chance:
             self.s, self.value, self.slope = s, value, slope
         return chance
 
-    def learn(self, chance):
-        """Change the number of kicks by how the last trajectories went."""
-        self.rates.append(chance)
-        if len(self.rates) < 4:
-            return
-        rate, self.rates = float(np.mean(self.rates)), []
-        if rate < ACCEPTED[0]:
-            self.kicks = min(MOST_KICKS, math.ceil(1.5 * self.kicks))
-        elif rate > ACCEPTED[1]:
-            self.kicks = max(1, self.kicks - max(1, self.kicks // 5))
+    def warm_up(self):
+        """Make trajectories until the beginning is forgotten and the number of kicks known.
+
+        From a Gaussian of the form the energy took one or two trajectories to forget where two kicks are enough (N >= 25), six
+        where six are needed (N = 5, depth 3) and nine where ten are (N = 1).
+        """
+        done, total = 0, 0
+        while (done < FORGOTTEN * self.pace.kicks or len(self.pace.chances) < JUDGED) and total < MOST_WARMUP:
+            before = self.pace.kicks
+            self.pace.learn(self.move())
+            done, total = done + 1 if self.pace.kicks == before else 0, total + 1
 
 
 def log_volume(energy, form, draws, rng):
@@ -173,13 +224,11 @@ def _walked(energy, form, weight, count, rng):
     """D along a chain of the energy with a part of it."""
     walker = Walker(energy, form, rng, weight=weight)
     walker.place(np.zeros(len(form.centre)))
+    walker.warm_up()
     found = []
-    for k in range(40 + count):
-        chance = walker.move()
-        if k < 40:
-            walker.learn(chance)
-        else:
-            found.append((walker.value - float(walker.s @ walker.s) / 2) / weight)
+    for _ in range(count):
+        walker.move()
+        found.append((walker.value - float(walker.s @ walker.s) / 2) / weight)
     return np.array(found)
 
 

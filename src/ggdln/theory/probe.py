@@ -13,27 +13,48 @@ from scipy.linalg import cho_solve, solve_triangular
 from ggdln.core.blas import outer
 from ggdln.theory.training import prior_lengths
 
+MOST_FEATURES = 64
+"""Up to so many features it is faster to multiply those of all samples than to copy entries for samples with the same gates."""
 
-class Probe:
-    """New live inputs: their features in every layer, in the terms of the training set. With C outputs, a sample is an input
-    with an output, and P_t counts all of them.
 
-    features[l] (D, r_l) of the D distinct gates, and outputs, are exact coordinates, or in the span form the part in the span
-    of the training gates, G_l^-1 G_l(., new); outside it V_l is its prior mean. group (P_t,): which of them each sample has.
-    scale (P_t,): sqrt of the diagonal of K_GP at sigma = 1, in units of which kernels are.
+class NewInputs:
+    """New live inputs, as far as they don't depend on order parameters: made once for many of these.
+
+    With C outputs, a sample is an input with an output, and P_t counts all of them. unit (D, M): distinct gates, and group
+    (P_t,): which of them, and which output, each sample has. coordinates: features of these in the layers that have explicit
+    ones. scale (P_t,): sqrt of the diagonal of K_GP at sigma = 1, in units of which kernels are.
     """
 
-    def __init__(self, training, chain, x, gates):
-        self.training, self.powers, self.chain = training, training.powers, chain
-        sides = training.sides
+    def __init__(self, training, x, gates):
+        self.training, sides = training, training.sides
         self.scale = np.repeat(prior_lengths(x, gates, training.depth), sides)
         self.x = np.repeat(x / np.linalg.norm(x, axis=1)[:, None], sides, axis=0)
         distinct, group = np.unique(gates, axis=0, return_inverse=True)
         self.group = (group.reshape(-1, 1) * sides + np.arange(sides)).ravel()
         norms = np.linalg.norm(distinct, axis=1)
         self.unit = distinct / norms[:, None]
-        powers = self.powers
-        self.features = [powers.each(c.features(distinct, norms)) for c in powers.coordinates]
+        powers = training.powers
+        self.coordinates = [powers.each(c.features(distinct, norms)) for c in powers.coordinates]
+        self._form = None
+
+    def cosines(self, form):
+        """Cosines of these inputs with the training inputs of a `KernelForm`: (P_t, P)."""
+        if self._form is not form:
+            self._form, self._cosines = form, outer(self.x, form.unit)
+        return self._cosines
+
+
+class Probe:
+    """New live inputs for given order parameters: their features in every layer, in the terms of the training set.
+
+    features[l] (D, r_l) of the D distinct gates, and outputs, are exact coordinates, or in the span form the part in the span
+    of the training gates, G_l^-1 G_l(., new); outside it V_l is its prior mean. Other attributes are those of the `NewInputs`.
+    """
+
+    def __init__(self, inputs, chain):
+        self.inputs, self.powers, self.chain = inputs, inputs.training.powers, chain
+        self.x, self.unit, self.group, self.scale = inputs.x, inputs.unit, inputs.group, inputs.scale
+        self.features = list(inputs.coordinates)
         self._add_spans()
 
     def _add_spans(self):
@@ -58,8 +79,11 @@ class Probe:
         """k between these inputs and the training set of a `KernelForm`: (P_t, P)."""
         b = self.chain.b[-1]
         trained = b if self.powers.top is None else self.powers.top @ b
-        cross = outer(self.rows, trained)[np.ix_(self.group, form.group)]
-        cross *= outer(self.x, form.unit)
+        if b.shape[1] <= MOST_FEATURES:
+            cross = outer(self.rows[self.group], trained[form.group])
+        else:
+            cross = outer(self.rows, trained)[np.ix_(self.group, form.group)]
+        cross *= self.inputs.cosines(form)
         return cross
 
     def kernel(self, other):
@@ -113,9 +137,9 @@ class DrawnProbe(Probe):
     outer (D, k): further columns of s_L^T B_L, which the training inputs don't have.
     """
 
-    def __init__(self, training, chain, x, gates, widths, rng):
+    def __init__(self, inputs, chain, widths, rng):
         self.widths, self.rng = widths, rng
-        super().__init__(training, chain, x, gates)
+        super().__init__(inputs, chain)
 
     def _add_spans(self):
         """Rows of the new gates in the terms of B_l of every layer in the span form; see `outer`."""

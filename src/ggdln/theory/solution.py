@@ -21,7 +21,7 @@ from ggdln.core.errors import InputError
 from ggdln.core.progress import reporter
 from ggdln.theory.evidence import log_evidence
 from ggdln.theory.predictor import Predictor
-from ggdln.theory.probe import Probe
+from ggdln.theory.probe import NewInputs, Probe
 from ggdln.theory.saddle import Chain, Problem
 from ggdln.theory.starts import Search, check_start, prior, prior_forces
 from ggdln.theory.training import Training
@@ -259,19 +259,19 @@ class Solution(Predictor):
         return [sigma**2 * np.exp(layer.logs) for sigma, layer in zip(self.shape.sigmas[:0:-1], self.layers, strict=True)]
 
     def moments(self, x, gates, covariance):
-        probe = Probe(self.training, self.chain, x, gates)
+        probe = Probe(NewInputs(self.training, x, gates), self.chain)
         scale = self.shape.scale * probe.scale
         mean, spread = self.data.predict(probe, covariance)
         return scale * mean, spread * (np.outer(scale, scale) if covariance else scale**2)
 
     def between(self, first, second):
-        first, second = (Probe(self.training, self.chain, *pair) for pair in (first, second))
+        first, second = (Probe(NewInputs(self.training, *pair), self.chain) for pair in (first, second))
         block = first.kernel(second)
         block *= self.shape.scale**2 * np.outer(first.scale, second.scale)
         return block
 
     def diagonal(self, x, gates):
-        probe = Probe(self.training, self.chain, x, gates)
+        probe = Probe(NewInputs(self.training, x, gates), self.chain)
         return (self.shape.scale * probe.scale) ** 2 * probe.diagonal()
 
 

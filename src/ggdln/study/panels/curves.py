@@ -14,6 +14,8 @@ from ggdln.study import style
 from ggdln.study.panels import Limits, Mark, Panel, Scale, Shown, held, line, name, symbol
 from ggdln.theory.capacity import capacity, gates_at_capacity
 
+BESIDE = {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "borderaxespad": 0.0}
+
 
 class Series(BaseModel):
     """One experiment and method: a line, or several of different hue."""
@@ -44,7 +46,7 @@ class Curves(Panel):
     capacity: bool = Field(
         False, description="Vertical lines where P examples reach capacity, for generic gates and for 0/1 gates"
     )
-    legend: bool = Field(False, description="Show the legend in this panel")
+    legend: bool | Literal["beside"] = Field(False, description="Show the legend in this panel, or to the right of it")
 
     def shown(self):
         found = []
@@ -63,7 +65,7 @@ class Curves(Panel):
         if self.capacity:
             canvas.marks(_capacity_marks(self.series[-1], data, experiments))
         if self.legend:
-            canvas.legend()
+            canvas.legend(**BESIDE if self.legend == "beside" else {})
 
     def _lines(self, series, data):
         """One line, or one for each value of the hue."""

@@ -9,7 +9,7 @@
 # make setup            the environment alone, in .venv       make lock               lock.toml, from pyproject.toml
 # make check-gpu        GPUs against the CPU: numbers, times  make help               this
 #
-# CONFIG=mine.yaml adds to the configuration of figures, report and plan. If it has figures of its own, they are about these.
+# CONFIG=mine.yaml adds to that of figures, report, calibrate and plan. If it has figures of its own, they are about these.
 # CORES=4 limits the cores; PROFILE=slurm runs the jobs on a cluster (docs/cluster.md); OPTIONS=--dry-run hands options to
 # Snakemake; PYTHON=python3.12 chooses the Python that .venv is made from.
 
@@ -80,6 +80,7 @@ report: setup
 	@$(SNAKEMAKE) $(MORE) -- report
 
 calibrate: setup
+	$(CHECK)
 	@$(SNAKEMAKE) $(MORE) -- calibrate
 
 plan: setup

@@ -4,8 +4,8 @@
 
 docs/assumptions.md: every value that the paper leaves open. docs/rulegraph.svg: the rules and what they need from each other.
 workflow/schemas/config.schema.json: the configuration, for editors. constraints.txt and environment.yml: the versions of
-lock.toml, for pip and conda. With verdicts, which `make report` makes: docs/verdicts.md, docs/agreement.md and the table in
-README.md; with a calibration, which `make calibrate` makes, also docs/calibration.md.
+lock.toml, for pip and conda. With verdicts, which `make report` makes: docs/verdicts.md, docs/agreement.md and a few lines
+of README.md; with a calibration, which `make calibrate` makes, also docs/calibration.md.
 """
 
 import io
@@ -47,8 +47,8 @@ def assumptions():
         "# What was assumed",
         "",
         "The paper leaves these values open. They stand under `assumed` in `config/config.yaml`, apart from the paper's own;",
-        "this table is generated from there by `make docs`. Those marked as calibrated were chosen to fit what the paper says;",
-        "`make calibrate` puts its statements to other values.",
+        "this table is generated from there by `make docs`. Those marked as calibrated were tried against others",
+        "(`config/calibration.yaml`); experiments that repeat a figure with another method take the same values.",
         "",
         *verdicts.table(["experiment", "figures", "value", "assumed", "meaning"], rows),
     ]

@@ -88,18 +88,18 @@ def verdicts(content):
 def calibration(choices):
     """The page that says which of the values that the paper leaves open were tried, and what each wins and loses."""
     lines = [
-        "# Values that were chosen to fit the paper",
+        "# Values that were tried against what the paper says",
         "",
         "Written by `make docs` from results/claims.json, once `make calibrate` and `make report` have been run. The options are",
-        "declared in config/calibration.yaml. All statements of the paper about the experiments that an option changes are put to",
-        "it; the score is the sum over statements of the share of draws in which they hold. Won and lost are beside the chosen",
-        "option, whose values the configuration has under `assumed`. Choices are tried one at a time, from the chosen values.",
+        "declared in config/calibration.yaml. The statements of the paper about the experiments that an option changes are put to",
+        "it, but for those that need a method which isn't run here, mostly trained networks. The score is the sum over statements",
+        "of the share of draws in which they hold. Won and lost are beside the chosen option, whose values the configuration has",
+        "under `assumed`. Choices are tried one at a time, from the chosen values.",
     ]
     for choice in choices:
-        side = "ahead" if choice["margin"] > 0 else "behind"
         lines += ["", f"## {choice['name'].replace('_', ' ').capitalize()}", "", choice["question"], ""]
         lines += table(["option", "values", ">hold", ">score", "won", "lost"], words.options(choice))
-        lines += ["", f"The chosen option is {side} by {abs(choice['margin']):.1f} statements."]
+        lines += ["", words.margin(choice)]
     return lines
 
 
@@ -161,7 +161,7 @@ def simulation(entry):
 
 
 def documents(content, readme):
-    """Path -> text of both pages, and of the README with its table renewed."""
+    """Path -> text of the pages, and of the README with its lines renewed."""
     before, _, rest = readme.partition(BEGIN)
     _, _, after = rest.partition(END)
     pages = {"docs/verdicts.md": verdicts(content), "docs/agreement.md": agreement(content["agreement"])}

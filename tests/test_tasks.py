@@ -85,7 +85,7 @@ def test_permuted_tasks_count_samples_of_each_permutation_or_of_all(digits):
     assert each.x.shape == (300, 784)
     for name in ("x", "y", "subtask", "x_test", "y_test", "subtask_test"):
         np.testing.assert_array_equal(getattr(each, name), getattr(all_, name))
-    with pytest.raises(InputError, match="multiples of 20, for equal classes"):
+    with pytest.raises(InputError, match="multiples of 20, for equal classes in each of 10 parts"):
         make_task({"kind": "mnist_permuted", "P": 310, "P_t": 200, "permutations": 10, "count": "all"}, seed=1, digits=digits)
 
 

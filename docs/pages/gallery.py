@@ -45,9 +45,7 @@ def minutes(work, figure):
 
 def picture(name, alt):
     if (DOCS / f"figures/{name}.png").exists():
-        return (
-            f"```{{image}} figures/{name}.png\n:alt: {alt}\n:class: plate\n:loading: lazy\n:target: _images/{name}.png\n```\n"
-        )
+        return f"```{{image}} figures/{name}.png\n:alt: {alt}\n:class: plate\n:loading: lazy\n:target: ../_images/{name}.png\n```\n"
     return ":::{note}\nThis figure has not been drawn for the site yet.\n:::\n"
 
 

@@ -11,8 +11,8 @@ EVIDENCE = {
     # document: (what it tells, how it is made)
     "verdicts.md": ("Does the paper hold? Every statement with its condition, effect and control", "make report, make docs"),
     "calibration.md": (
-        "Values that were chosen to fit the paper, and what other ones win and lose",
-        "make calibrate, make docs",
+        "Values that were tried for what the paper leaves open, and what each wins and loses",
+        "make calibrate, make report, make docs",
     ),
     "agreement.md": ("Trained networks, Langevin dynamics and the exact posterior beside the theory", "make report, make docs"),
     "assumptions.md": ("Every value that the paper leaves open, and what was taken for it", "make docs"),
@@ -57,8 +57,8 @@ def page():
 # Can it be trusted?
 
 Of {sum(found.values())} statements that the paper makes about its figures, {holds}. Each stands with the condition under which we say
-that it holds, with the size of the effect, and with a control for which it must fail. What is said here is generated from results,
-or done by a test; nothing is copied by hand.
+that it holds, with the size of the effect, and with a control for which it must fail. Tables are generated from results, or
+printed by a test; findings and what is told of solutions are written by hand.
 
 {table(["document", "what it tells", "made by", "written at commit"], rows)}
 The library is checked against closed forms, limits, Monte Carlo and other samplers; `make test` and `make test-all` do so, and every

@@ -136,7 +136,7 @@ class TimeLeft(logging.Handler):
             where = f"{slots} core{'s' if slots > 1 else ''}"
         self.outputs = {job.jobid: job.output[0] for job in workflow.dag.needrun_jobs() if job.output}
         self.progress = Progress(jobs, slots, where=where, overhead=overhead, start=time.monotonic())
-        shown = [*map(STAGES.figure_file, CONFIG.figures), STAGES.table["make_report"].main]
+        shown = [*map(STAGES.figure_file, CONFIG.figures), STAGES.table["make_report"].main, STAGES.calibration_file()]
         logger.info(self.progress.announcement([file for file in shown if file in jobs]))
 
     def emit(self, record):
@@ -151,6 +151,6 @@ onstart:
 
 
 onsuccess:
-    asked = [job.output[0] for job in workflow.dag.jobs if job.rule.name in ("draw_figure", "make_report")]
+    asked = [job.output[0] for job in workflow.dag.jobs if job.rule.name in ("draw_figure", "make_report", "weigh_choices")]
     if asked:
         print("Made:", *(f"  {path}" for path in sorted(asked)), sep="\n")

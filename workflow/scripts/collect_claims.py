@@ -15,6 +15,8 @@ def main(snakemake, log):
     spec = snakemake.params.spec
     claims = [json.loads(Path(file).read_text()) for file in snakemake.input.get("claims", [])]
     calibration = [choice for file in snakemake.input.get("calibration", []) for choice in json.loads(Path(file).read_text())]
+    judged = {claim["id"] for claim in claims}
+    calibration = [choice for choice in calibration if any(judged & set(option["claims"]) for option in choice["options"])]
     for claim in claims:
         claim["tried"] = tried(calibration, claim["id"])
         finding = spec["findings"].get(claim["id"])

@@ -56,6 +56,14 @@ def options(choice):
     return rows
 
 
+def margin(choice):
+    """How the chosen option stands to the best of the others."""
+    by = choice["margin"]
+    if abs(by) < 0.05:
+        return "The chosen option is level with the best of the others."
+    return f"The chosen option is {'ahead' if by > 0 else 'behind'} by {abs(by):.1f} statements."
+
+
 def caveats(found):
     """What must be known of the points that were judged; nothing if there is nothing."""
     return "; ".join(_caveat(told) for told in found)

@@ -46,7 +46,7 @@ class MnistTask(Task):
 
     @property
     def copies(self):
-        """Number of sub-tasks, each of which has all P training and P_t test inputs."""
+        """Number of sub-tasks; each shows the same digits."""
         return 1
 
     @property
@@ -61,8 +61,9 @@ class MnistTask(Task):
 
     def problems(self, counts=None):
         step, available = 2 * self.forms * self.parts, min(self.classes(counts or COUNTS[self.digits]))
+        parts = f" in each of {self.parts} parts" if self.parts > 1 else ""
         found = [
-            Problem(f"task.{key}", getattr(self, key), f"multiples of {step}, for equal classes")
+            Problem(f"task.{key}", getattr(self, key), f"multiples of {step}, for equal classes{parts}")
             for key in ("P", "P_t")
             if getattr(self, key) % step
         ]

@@ -46,15 +46,18 @@ class MnistPermuted(MnistTask):
         shown, tested = self.P // self.parts, self.P_t // self.parts
         train, test = split_classes(parity, (0, 1), shown, tested, seeds.rng(seed, "mnist_permuted", "digits", draw))
         order = seeds.rng(seed, "mnist_permuted", "pixels", draw)
-        pixels = normalize(digits.images, self.normalization)
+        pixels, at, at_test = normalize(digits.images, self.normalization), train, test
+        if self.N0 is None:  # projected inputs are normalized over all digits
+            pixels = pixels[np.concatenate([train, test])]
+            at, at_test = np.arange(shown), shown + np.arange(tested)
         shuffles = np.stack([order.permutation(pixels.shape[1]) for _ in range(n)])
         inputs = [pixels[:, shuffle] for shuffle in shuffles]
         inputs = self.projected(inputs, seeds.rng(seed, "mnist_permuted", "projection", draw))
         return TaskData(
-            x=np.concatenate([x[train] for x in inputs]),
+            x=np.concatenate([x[at] for x in inputs]),
             y=np.tile(1.0 - 2.0 * parity[train], n),
             subtask=np.arange(n).repeat(shown),
-            x_test=np.concatenate([x[test] for x in inputs]),
+            x_test=np.concatenate([x[at_test] for x in inputs]),
             y_test=np.tile(1.0 - 2.0 * parity[test], n),
             subtask_test=np.arange(n).repeat(tested),
             notes=digit_notes(digits, np.tile(train, n), np.tile(test, n)) | {"permutation": (("sub_task", "pixel"), shuffles)},

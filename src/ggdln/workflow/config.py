@@ -24,7 +24,7 @@ from ggdln.core.trees import has, leaves, merge, without_none
 from ggdln.experiments.experiment import Experiment
 from ggdln.study.claims import claim_problems, expand_sheets, references
 from ggdln.study.compose import Figure
-from ggdln.workflow.choices import add_options
+from ggdln.workflow.choices import add_options, where_written
 from ggdln.workflow.models import Digits, ExperimentValues, Machine, Network, Root
 
 SECTIONS = ("paper", "assumed", "varied", "reduced")
@@ -156,7 +156,7 @@ def read_config(raw, own=()):
         raw = _sound(raw, found)
     root = Root.model_validate(raw)
     written = {name: dict(sections) for name, sections in raw["experiments"].items()}
-    calibration, found = add_options(raw.get("calibration", {}), written)
+    calibration, found = add_options(raw.get("calibration", {}), written, named)
     problems += found
     bases = {name: sections.get("base") for name, sections in written.items()}
     problems += _fill_variants(written, named)
@@ -166,7 +166,8 @@ def read_config(raw, own=()):
         experiments[name] = builder.build()
         # What is wrong in the base of a variant is told once.
         found[name] = {_told(problem).removeprefix(builder.where): problem for problem in builder.problems}
-        problems += [problem for place, problem in found[name].items() if place not in found.get(bases[name], ())]
+        own = [problem for place, problem in found[name].items() if place not in found.get(bases.get(name), ())]
+        problems += [where_written(problem, name, raw.get("calibration", {})) for problem in own]
     figures = {}
     for name, layout in root.figures.items():
         figures[name], found = _figure(name, layout, experiments)

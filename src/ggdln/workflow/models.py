@@ -8,6 +8,7 @@ from ggdln.study.claims import Sheet
 from ggdln.study.compose import Figure
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z][a-zA-Z0-9_{}]*$")]
+PlainName = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z][a-zA-Z0-9_]*$")]
 Letter = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z]$")]
 Axis = Annotated[str, StringConstraints(pattern=r"^(task|gates|network)\.[A-Za-z0-9_]+$")]
 Values = Annotated[list[Any], Field(min_length=1)]
@@ -110,7 +111,9 @@ class Choice(Model):
     question: str = Field(min_length=10, description="What is to be chosen, in words")
     experiments: list[str] = Field(min_length=1, description="Experiments that all options are put into")
     chosen: str = Field(description="The option that the configuration has")
-    options: dict[Name, written("values")] = Field(min_length=2, description="Values of the experiments, by name of the option")
+    options: dict[PlainName, written("values")] = Field(
+        min_length=2, description="Values of the experiments, by name of the option"
+    )
     varied: written("values") = Field({}, description="Values that all options share, such as fewer draws")
     each: dict[str, written("values")] = Field({}, description="Further such values, by experiment")
     batch: PartialBatch = Field(PartialBatch(), description="How much work goes into one job")
@@ -131,5 +134,7 @@ class Root(Model):
     machine: Machine = Field(Machine(), description="Where simulations run")
     experiments: dict[Name, Sections] = Field(description="Experiments by name")
     figures: dict[Name, WrittenFigure] = Field(description="Figures by name, each a layout of panels")
-    calibration: dict[Name, Choice] = Field({}, description="Values that the paper leaves open, each with options to be tried")
+    calibration: dict[PlainName, Choice] = Field(
+        {}, description="Values that the paper leaves open, each with options to be tried"
+    )
     claims: dict[Name, Sheet] = Field({}, description="What is said of each figure, with the condition under which it holds")

@@ -428,7 +428,7 @@ class Stages:
             "curves": [self.curve_file(*name) for name in dict.fromkeys(compared)],
             "findings": list(dict.fromkeys(self._findings().values())),
             # Calibrating takes long and is a question of its own; its answer is told where there is one.
-            "calibration": [file for file in [self.calibration_file()] if Path(file).exists()],
+            "calibration": [file for file in [self.calibration_file()] if self._claims and Path(file).exists()],
         }
 
     def _findings(self):

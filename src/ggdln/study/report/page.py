@@ -74,16 +74,14 @@ def render(entries, claims, run=""):
             claimed=_by_figure(verdicts),
             outcomes=_outcomes(verdicts),
             agreement=agreement,
-            calibration=[choice | {"rows": words.options(choice)} for choice in claims.get("calibration", [])],
+            calibration=[
+                choice | {"rows": words.options(choice), "told": words.margin(choice)}
+                for choice in claims.get("calibration", [])
+            ],
             plotly=Markup(get_plotlyjs().replace("</script", "<\\/script")),
             swaps=_json(json.dumps(graphs.dark_colours(looks))),
         )
     )
-
-
-def figure_name(name):
-    """How a figure is called: fig2 -> Fig. 2."""
-    return re.sub(r"^fig(?=S?\d)", "Fig. ", name)
 
 
 def _claim(claim, layouts):
@@ -95,7 +93,7 @@ def _claim(claim, layouts):
         | {
             "order": list(words.OUTCOMES).index(claim["outcome"]),
             "ours": claim["source"] == "ours",
-            "place": figure_name(figure) + letters.get(claim["panel"], claim["panel"]),
+            "place": words.figure(figure) + letters.get(claim["panel"], claim["panel"]),
             "quantity": words.quantity(claim["measured"]),
             "condition_text": words.condition(claim["condition"]),
             "reason": words.caveats(claim["caveats"]),
@@ -118,7 +116,7 @@ def _by_figure(claims):
     found = {}
     for claim in claims:
         found.setdefault(claim["figure"], []).append(claim)
-    return [{"id": figure, "name": figure_name(figure), "claims": own} for figure, own in found.items()]
+    return [{"id": figure, "name": words.figure(figure), "claims": own} for figure, own in found.items()]
 
 
 def _outcomes(claims):
@@ -143,7 +141,7 @@ def _figure(entry):
     picture = Path(entry.picture).read_bytes()
     return {
         "id": name,
-        "name": figure_name(name),
+        "name": words.figure(name),
         "caption": layout.caption,
         "picture": "data:image/png;base64," + base64.b64encode(picture).decode(),
         "ratio": f"{_side(picture, 16) / _side(picture, 20):.3f}",
@@ -236,7 +234,9 @@ def _agreement(entries):
             for (experiment, quantity), graph in drawn.items()
         ]
         rows = [_agreement_row(entry) for group in groups.values() for entry in group]
-        found.append({"id": name, "name": figure_name(name), "panels": panels, "legend": _legend(drawn.values()), "rows": rows})
+        found.append(
+            {"id": name, "name": words.figure(name), "panels": panels, "legend": _legend(drawn.values()), "rows": rows}
+        )
     return found
 
 

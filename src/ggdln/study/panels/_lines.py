@@ -110,8 +110,8 @@ class Line:
 
     @property
     def lost(self):
-        """Points at which no run of any draw could be used."""
-        return np.isnan(self.centre)
+        """Points at which no run of any draw could be used. A theory that says nothing there leaves a gap, and no mark."""
+        return np.isnan(self.centre) & bool(self.look.marker)
 
 
 def line(dataset, quantity, x, source, look, summary="mean"):

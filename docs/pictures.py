@@ -63,7 +63,9 @@ def copies(folder, figures=None):
         if file.exists():
             names = dict.fromkeys(experiment for experiment, _ in config.curves_of(name))
             experiments = {experiment: config.experiments[experiment].parameters() for experiment in names}
-            found[f"{name}.csv"] = numbers(layout, file, experiments).encode()
+            table = numbers(layout, file, experiments).encode()
+            if len(table) <= MOST_BYTES:  # that of many densities or profiles is larger, and is in the NetCDF file
+                found[f"{name}.csv"] = table
     return found
 
 

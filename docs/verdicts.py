@@ -45,7 +45,14 @@ def overview(claims):
     lines = [f"Of {len(papers)} statements that the paper makes about its figures, {', '.join(told)}."]
     for outcome in ("partly", "fails"):
         panels = dict.fromkeys(words.place(claim) for claim in found[outcome])
-        lines += ["", f"- {COLUMNS[outcome].capitalize()}: {', '.join(panels)}."] if panels else []
+        lines += (
+            [
+                *([""] if outcome == "partly" or not found["partly"] else []),
+                f"- {COLUMNS[outcome].capitalize()}: {', '.join(panels)}.",
+            ]
+            if panels
+            else []
+        )
     return lines
 
 

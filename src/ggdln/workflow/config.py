@@ -166,8 +166,8 @@ def read_config(raw, own=()):
         experiments[name] = builder.build()
         # What is wrong in the base of a variant is told once.
         found[name] = {_told(problem).removeprefix(builder.where): problem for problem in builder.problems}
-        own = [problem for place, problem in found[name].items() if place not in found.get(bases.get(name), ())]
-        problems += [where_written(problem, name, raw.get("calibration", {})) for problem in own]
+        new = [problem for place, problem in found[name].items() if place not in found.get(bases.get(name), ())]
+        problems += [where_written(problem, name, raw.get("calibration", {})) for problem in new]
     figures = {}
     for name, layout in root.figures.items():
         figures[name], found = _figure(name, layout, experiments)

@@ -7,7 +7,7 @@
 # make bench            benchmarks, into docs/benchmarks      make dist               wheel, sdist and source archive, in dist
 # make setup            the environment alone, in .venv       make lock               lock.toml, from pyproject.toml
 # make test-faults      faults and odd input, at length       make check-gpu          GPUs against the CPU: numbers, times
-# make help             this
+# make test-cluster     on SLURM and other engines, long      make help               this
 #
 # CONFIG=mine.yaml adds to the configuration of figures, report and plan. If it has figures of its own, they are about these.
 # CORES=4 limits the cores; PROFILE=slurm runs the jobs on a cluster (docs/cluster.md); OPTIONS=--dry-run hands options to
@@ -33,7 +33,7 @@ CHECK = $(if $(CONFIG),@$(VENV)/bin/python -m ggdln.workflow.config $(CONFIG))
 SNAKEMAKE = export PATH="$(CURDIR)/$(VENV)/bin:$$PATH"; if [ -t 1 ]; then logger="--logger rich"; fi; snakemake $$logger $(WHERE) $(OPTIONS)
 OPTIONS ?=
 
-.PHONY: help setup new figures quick report plan test test-all test-faults lint types docs site bench check-gpu dist lock clean FORCE
+.PHONY: help setup new figures quick report plan test test-all test-faults test-cluster lint types docs site bench check-gpu dist lock clean FORCE
 .DEFAULT_GOAL := figures
 
 help:
@@ -92,6 +92,10 @@ test-all: $(VENV)/ready-test $(VENV)/ready-docs
 
 test-faults: $(VENV)/ready-test
 	FAULT_ROUNDS=50 FAULT_TABLE=faults.md FUZZ_EXAMPLES=1000 OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 2 --dist loadfile tests/test_faults.py tests/test_fuzz.py tests/test_store.py
+
+# As root, where SLURM, its database and MariaDB are installed; it starts clusters of its own (tests/slurm/start).
+test-cluster: $(VENV)/ready-test
+	TEST_SLURM=all OMP_NUM_THREADS=1 $(VENV)/bin/pytest -rs -rP tests/test_slurm.py tests/test_cluster.py
 
 # The hooks are those that `pre-commit install` runs at each commit.
 lint: $(VENV)/ready-test

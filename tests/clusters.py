@@ -1,5 +1,6 @@
 """A real SLURM on this machine, with and without accounting, what is done to it, and runs of Snakemake that send their jobs to it."""
 
+import importlib.util
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 from helpers import ROOT
 
 from ggdln.experiments import store
@@ -198,22 +200,29 @@ class Cluster:
         return call("scontrol", "show", "job", job).stdout
 
 
+def set_up(folder, kind):
+    """The profile as it is for a cluster with accounting; without, the two lines that it has for that are uncommented."""
+    if kind == "plain":
+        file = folder / "workflow/profiles/slurm/config.yaml"
+        file.write_text(re.sub(r"^# (slurm-(status-command|no-account): .*)$", r"\1", file.read_text(), flags=re.M))
+
+
 class Run:
     """A Snakemake that sends its jobs to a cluster. It ends within the time it is given.
 
-    The profile is as it is on a cluster with accounting; without, the two lines that it has for that are uncommented.
+    patient: its commands of SLURM are those of the profile that wait, and the profile is as it is whatever the cluster.
     """
 
     def __init__(self, folder, kind, *arguments, patient=False, seconds=500):
-        file = folder / "workflow/profiles/slurm/config.yaml"
-        if kind == "plain" and not patient:
-            file.write_text(re.sub(r"^# (slurm-(status-command|no-account): .*)$", r"\1", file.read_text(), flags=re.M))
+        profile = folder / "workflow/profiles/slurm"
+        if not patient:
+            set_up(folder, kind)
         command = ["timeout", "-k", "10", str(seconds), sys.executable, "-m", "snakemake"]
         # The jobs are short.
-        command += ["--workflow-profile", file.parent, "--slurm-init-seconds-before-status-checks", "2"]
+        command += ["--workflow-profile", profile, "--slurm-init-seconds-before-status-checks", "2"]
         environment = dict(os.environ)
         if patient:
-            environment["PATH"] = f"{file.parent / 'patient'}:{environment['PATH']}"
+            environment["PATH"] = f"{profile / 'patient'}:{environment['PATH']}"
         self.folder = folder
         self.log = folder / f"run{len(list(folder.glob('run*.log')))}.log"
         with open(self.log, "w") as log:
@@ -263,3 +272,27 @@ def assert_same_numbers(*folders):
     for folder in folders:
         assert not list(folder.glob("results/**/.*.tmp"))
         assert not list(folder.glob("results/state/**/*.npz"))
+
+
+def generic_engine(folder, submit, *arguments):
+    """A run by the profile for SLURM, but with a command that submits job scripts."""
+    if importlib.util.find_spec("snakemake_executor_plugin_cluster_generic") is None:
+        pytest.skip("snakemake-executor-plugin-cluster-generic is not installed")
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--workflow-profile",
+        "workflow/profiles/slurm",
+        "--executor",
+        "cluster-generic",
+    ]
+    command += [
+        "--cluster-generic-submit-cmd",
+        submit,
+        "--max-status-checks-per-second",
+        "10",
+        "--seconds-between-status-checks",
+        "1",
+    ]
+    return call(*command, *arguments, cwd=folder, seconds=600)

@@ -23,16 +23,24 @@ TARGETS = ("figures/gated.pdf", "figures/trained.pdf", "results/claims/gated_cap
 ENDED = {"COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY"}
 
 
+AT_LENGTH = os.environ.get("TEST_SLURM") == "all"
+LONG = "takes long: make test-cluster runs it"
+
+
+def missing(kind):
+    """Programs that a cluster of this kind needs and that aren't there."""
+    needed = ["slurmctld", "slurmd", "munged", "sbatch", "squeue"]
+    if kind == "accounting":
+        needed += ["slurmdbd", "sacctmgr", "mariadbd", "mariadb-install-db"]
+    return [name for name in needed if not shutil.which(name)]
+
+
 def why_not(kind):
     """Why a cluster of this kind can't be tested here; empty if it can."""
     if not os.environ.get("TEST_SLURM"):
         return "TEST_SLURM is not set: these tests start a SLURM on this machine and take some minutes"
-    programs = ["slurmctld", "slurmd", "munged", "sbatch", "squeue"]
-    if kind == "accounting":
-        programs += ["slurmdbd", "sacctmgr", "mariadbd", "mariadb-install-db"]
-    missing = [name for name in programs if not shutil.which(name)]
-    if missing:
-        return f"SLURM is not installed: no {', '.join(missing)}"
+    if missing(kind):
+        return f"SLURM is not installed: no {', '.join(missing(kind))}"
     if os.geteuid():
         return "slurmd needs root"
     if os.path.exists("/etc/slurm/slurm.conf"):

@@ -6,12 +6,12 @@
 import os
 
 import pytest
-from clusters import assert_same_numbers, generic_engine
+from clusters import AT_LENGTH, LONG, assert_same_numbers, generic_engine
 from helpers import ROOT, small_project, snakemake
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(os.environ.get("TEST_SLURM") != "all", reason="takes long: make test-cluster runs it"),
+    pytest.mark.skipif(not AT_LENGTH, reason=LONG),
 ]
 
 SUBMIT = str(ROOT / "tests/slurm/background")

@@ -14,7 +14,9 @@ import time
 import pytest
 import yaml
 from clusters import (
+    AT_LENGTH,
     KINDS,
+    LONG,
     TARGETS,
     Cluster,
     Run,
@@ -22,6 +24,7 @@ from clusters import (
     call,
     children,
     generic_engine,
+    missing,
     set_up,
     until,
     why_not,
@@ -104,6 +107,8 @@ def prepared(tmp_path_factory):
 @pytest.fixture
 def disturbed(cluster, prepared, tmp_path):
     """Starts the slow job, by default in a folder of its own. Afterwards its numbers are right, and nothing is left over."""
+    if cluster.kind == "plain" and not AT_LENGTH and not missing("accounting"):
+        pytest.skip(LONG)
     source, file, content = prepared
     runs = []
 
@@ -214,7 +219,7 @@ class TestOnSlurm:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.environ.get("TEST_SLURM") != "all", reason="takes long: make test-cluster runs it")
+@pytest.mark.skipif(not AT_LENGTH, reason=LONG)
 class TestAtLength:
     def test_nodes_are_drained_and_lost_while_a_run_goes_on(self, cluster, local, tmp_path):
         run = Run(small_project(tmp_path), cluster.kind, "--", *TARGETS)

@@ -4,9 +4,11 @@
 """
 
 import os
+import re
+import sys
 
 import pytest
-from clusters import AT_LENGTH, LONG, assert_same_numbers, generic_engine
+from clusters import AT_LENGTH, LONG, assert_same_numbers, call, generic_engine
 from helpers import ROOT, small_project, snakemake
 
 pytestmark = [
@@ -42,3 +44,14 @@ def test_files_that_are_seen_late_are_waited_for(tmp_path):
     whole.mkdir()
     assert snakemake(small_project(whole), "--", "figures/gated.pdf").returncode == 0
     assert_same_numbers(whole, tmp_path / "wait60")
+
+
+def test_a_sweep_of_ten_thousand_points_is_planned(tmp_path):
+    """Data, gates and limit in pieces of a hundred points, the curve, numbers and figure. docs/cluster.md has the times."""
+    planned = call(
+        sys.executable, ROOT / "benchmarks/cluster.py", "--jobs", 10_000, "--folder", tmp_path, "--dry-run", seconds=600
+    )
+    assert planned.returncode == 0, planned.stdout + planned.stderr
+    print(planned.stdout)
+    assert re.search(r"^tiny +204 of 204 ", planned.stdout, re.M)
+    assert re.search(r"^run_gp +100$", (tmp_path / "run.log").read_text(), re.M)

@@ -1,13 +1,14 @@
 # make figures          all figures at the paper's sizes      make figures/fig1.pdf   one of them, or its fig1.png
 # make quick            all figures at a reduced size         make new NAME=mine      a file mine.yaml for a question of one's own
 # make report           verdicts and figures on one page      make plan               what the figures will take, before anything runs
+# make calibrate        open values, by what the paper says   make test-faults        faults and odd input, at length
 # make test             the tests, but for slow ones          make test-all           the slow tests
 # make lint             style, mended where it can be         make types              what annotations say, by mypy
 # make docs             generated documents, and the site     make site               the site alone
 # make bench            benchmarks, into docs/benchmarks      make dist               wheel, sdist and source archive, in dist
 # make setup            the environment alone, in .venv       make lock               lock.toml, from pyproject.toml
-# make test-faults      faults and odd input, at length       make check-gpu          GPUs against the CPU: numbers, times
-# make test-cluster     on SLURM and other engines, long      make help               this
+# make check-gpu        GPUs against the CPU: numbers, times  make test-cluster       on SLURM and other engines, at length
+# make help             this
 #
 # CONFIG=mine.yaml adds to the configuration of figures, report and plan. If it has figures of its own, they are about these.
 # CORES=4 limits the cores; PROFILE=slurm runs the jobs on a cluster (docs/cluster.md); OPTIONS=--dry-run hands options to
@@ -33,7 +34,7 @@ CHECK = $(if $(CONFIG),@$(VENV)/bin/python -m ggdln.workflow.config $(CONFIG))
 SNAKEMAKE = export PATH="$(CURDIR)/$(VENV)/bin:$$PATH"; if [ -t 1 ]; then logger="--logger rich"; fi; snakemake $$logger $(WHERE) $(OPTIONS)
 OPTIONS ?=
 
-.PHONY: help setup new figures quick report plan test test-all test-faults test-cluster lint types docs site bench check-gpu dist lock clean FORCE
+.PHONY: help setup new figures quick report calibrate plan test test-all test-faults test-cluster lint types docs site bench check-gpu dist lock clean FORCE
 .DEFAULT_GOAL := figures
 
 help:
@@ -78,6 +79,9 @@ quick: setup
 report: setup
 	$(CHECK)
 	@$(SNAKEMAKE) $(MORE) -- report
+
+calibrate: setup
+	@$(SNAKEMAKE) $(MORE) -- calibrate
 
 plan: setup
 	@$(VENV)/bin/python workflow/plan.py $(if $(PROFILE),--profile $(PROFILE)) $(if $(CORES),--cores $(CORES)) $(MORE)

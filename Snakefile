@@ -6,9 +6,10 @@
 # snakemake --cores 8 figures/fig1.pdf                          one of them
 # snakemake --cores 2 --configfile config/quick.yaml            all figures at a reduced size
 # snakemake --cores 8 report                                    the verdicts and all figures on one page
+# snakemake --cores 8 calibrate                                 which of the values that the paper leaves open fit it best
 # snakemake figures/mine.pdf --cores 4 --configfile mine.yaml   a figure of one's own; without it, all figures of mine.yaml
 #
-# The configuration is config/config.yaml, figures.yaml and claims/*.yaml, to which --configfile adds. They are read here and not
+# The configuration is config/config.yaml, figures.yaml, claims/*.yaml and calibration.yaml, to which --configfile adds. They are read here and not
 # by a `configfile:` line, so that a mistake is told with its line and column. --configfile takes all words up to the next
 # option, so that targets stand before it.
 
@@ -38,6 +39,11 @@ rule unknown_figure:
         "figures/{wanted}",
     wildcard_constraints:
         wanted=STAGES.unknown_figures(),
+
+
+rule calibrate:
+    input:
+        STAGES.table["weigh_choices"].main,
 
 
 rule report:

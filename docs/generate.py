@@ -5,7 +5,7 @@
 docs/assumptions.md: every value that the paper leaves open. docs/rulegraph.svg: the rules and what they need from each other.
 workflow/schemas/config.schema.json: the configuration, for editors. constraints.txt and environment.yml: the versions of
 lock.toml, for pip and conda. With verdicts, which `make report` makes: docs/verdicts.md, docs/agreement.md and the table in
-README.md.
+README.md; with a calibration, which `make calibrate` makes, also docs/calibration.md.
 """
 
 import io
@@ -54,10 +54,13 @@ def assumptions():
 
 def rule_graph():
     """Edges (needed rule, rule) of the workflow, from Snakemake itself."""
-    command = [sys.executable, "-m", "snakemake", "--rulegraph", "dot", "--quiet", "--", "figures/report.html"]
+    targets = ["figures/report.html", "results/calibration.json"]
+    command = [sys.executable, "-m", "snakemake", "--rulegraph", "dot", "--quiet", "--", *targets]
     dot = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     names = dict(re.findall(r'(\d+)\s*\[\s*label\s*=\s*"([^"]+)"', dot))
-    return sorted((names[a], names[b]) for a, b in re.findall(r"(\d+)\s*->\s*(\d+)", dot))
+    edges = {(names[a], names[b]) for a, b in re.findall(r"(\d+)\s*->\s*(\d+)", dot)}
+    # The calibration is told beside the verdicts once it has been made.
+    return sorted(edges | {("weigh_choices", "collect_claims")})
 
 
 def direct(edges):

@@ -18,8 +18,8 @@ CHANGED = [
 COMPARED = {
     "teacher_regular": "regular inputs, theory at T = 0",
     "teacher_preferred": "preferred inputs, theory at T = 0",
-    "posterior_regular": "regular inputs, all at T = 0.01",
-    "posterior_preferred": "preferred inputs, all at T = 0.001",
+    "posterior_regular": "regular inputs, all at T = 0.1",
+    "posterior_preferred": "preferred inputs, all at T = 0.01",
 }
 
 
@@ -70,6 +70,24 @@ def verdicts(content):
     return lines + table(
         ["figure", "experiment", "method", "quantity", "differences", ">power"], map(distance, content["agreement"])
     )
+
+
+def calibration(choices):
+    """The page that says which of the values that the paper leaves open were tried, and what each wins and loses."""
+    lines = [
+        "# Values that were chosen to fit the paper",
+        "",
+        "Written by `make docs` from results/claims.json, once `make calibrate` and `make report` have been run. The options are",
+        "declared in config/calibration.yaml. All statements of the paper about the experiments that an option changes are put to",
+        "it; the score is the sum over statements of the share of draws in which they hold. Won and lost are beside the chosen",
+        "option, whose values the configuration has under `assumed`. Choices are tried one at a time, from the chosen values.",
+    ]
+    for choice in choices:
+        side = "ahead" if choice["margin"] > 0 else "behind"
+        lines += ["", f"## {choice['name'].replace('_', ' ').capitalize()}", "", choice["question"], ""]
+        lines += table(["option", "values", ">hold", ">score", "won", "lost"], words.options(choice))
+        lines += ["", f"The chosen option is {side} by {abs(choice['margin']):.1f} statements."]
+    return lines
 
 
 def distance(entry):
@@ -134,5 +152,7 @@ def documents(content, readme):
     before, _, rest = readme.partition(BEGIN)
     _, _, after = rest.partition(END)
     pages = {"docs/verdicts.md": verdicts(content), "docs/agreement.md": agreement(content["agreement"])}
+    if content.get("calibration"):
+        pages["docs/calibration.md"] = calibration(content["calibration"])
     renewed = "\n".join([before + BEGIN, *summary(content["claims"]), END]) + after
     return {path: "\n".join(lines) + "\n" for path, lines in pages.items()} | {"README.md": renewed}

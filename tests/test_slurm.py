@@ -162,7 +162,7 @@ class TestOnSlurm:
 
     def test_jobs_that_are_ended_are_done_again_with_more(self, cluster, undisturbed, disturbed):
         """One goes over its memory, one over its time and one is cancelled: each is submitted once more."""
-        greedy, fat = disturbed("--set-resources", "run_langevin:mem_mb=700*attempt-400")
+        greedy, fat = disturbed("--set-resources", "run_langevin:mem_mb=attempt*400")
         hanging, late = disturbed()
         asked = cluster.minutes(late)
         for pid in cluster.processes(late):
@@ -179,7 +179,7 @@ class TestOnSlurm:
         # FAILED: it is the step inside the job that SLURM ends, and the job's script ends with an error.
         assert ends == [["FAILED", "COMPLETED"], ["TIMEOUT", "COMPLETED"], ["CANCELLED", "COMPLETED"]]
         assert "exceeded memory limit" in next(greedy.folder.glob(f".snakemake/slurm_logs/**/{fat}.log")).read_text()
-        assert [cluster.memory(job) for job in greedy.submitted()] == [300, 1000]
+        assert [cluster.memory(job) for job in greedy.submitted()] == [400, 800]
         assert cluster.minutes(hanging.submitted()[1]) == 2 * asked
 
     def test_same_numbers_as_on_one_machine(self, cluster, undisturbed, local):

@@ -76,6 +76,19 @@ def test_a_larger_training_set_keeps_the_smaller_one_and_the_test_set(digits):
     assert np.array_equal(small.x_test, large.x_test)
 
 
+def test_permuted_tasks_count_samples_of_each_permutation_or_of_all(digits):
+    """300 samples in all are the 30 digits that 30 samples of each permutation show, in the same forms."""
+    each = make_task({"kind": "mnist_permuted", "P": 30, "P_t": 20, "permutations": 10}, seed=1, digits=digits)
+    all_ = make_task(
+        {"kind": "mnist_permuted", "P": 300, "P_t": 200, "permutations": 10, "count": "all"}, seed=1, digits=digits
+    )
+    assert each.x.shape == (300, 784)
+    for name in ("x", "y", "subtask", "x_test", "y_test", "subtask_test"):
+        np.testing.assert_array_equal(getattr(each, name), getattr(all_, name))
+    with pytest.raises(InputError, match="multiples of 20, for equal classes"):
+        make_task({"kind": "mnist_permuted", "P": 310, "P_t": 200, "permutations": 10, "count": "all"}, seed=1, digits=digits)
+
+
 def test_permuted_tasks_show_the_same_digits_with_other_pixel_orders(digits):
     task = make_task(PERMUTED, seed=1, digits=digits)
     blocks = task.x.reshape(3, 10, 784)

@@ -18,6 +18,7 @@ STAGES_IN_WORDS = {
     "collect_figure": "the numbers behind a figure, one group a curve",
     "draw_figure": "the figure",
     "judge_claim": "the verdict on a claim",
+    "weigh_choices": "what becomes of the paper's statements with other values where it leaves them open",
     "collect_claims": "all verdicts, and how far simulations are from the theory",
     "make_report": "the page with all of it",
 }

@@ -10,6 +10,10 @@ from pages.verdicts import claims, counts
 EVIDENCE = {
     # document: (what it tells, how it is made)
     "verdicts.md": ("Does the paper hold? Every statement with its condition, effect and control", "make report, make docs"),
+    "calibration.md": (
+        "Values that were chosen to fit the paper, and what other ones win and lose",
+        "make calibrate, make docs",
+    ),
     "agreement.md": ("Trained networks, Langevin dynamics and the exact posterior beside the theory", "make report, make docs"),
     "assumptions.md": ("Every value that the paper leaves open, and what was taken for it", "make docs"),
     "solutions.md": ("Where the theory needs a temperature, and where it has several minima", "by hand"),

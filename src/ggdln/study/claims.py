@@ -205,7 +205,7 @@ def references(claim):
     looks = [(claim["condition"], claim["measured"])]
     looks += [_changed(claim, claim["control"])] if "control" in claim else []
     looks += [_changed(claim, {"experiment": name}) for name in claim["sensitivity"]]
-    found = [ref for condition, measured in looks for ref in _compared(condition, measured).values()]
+    found = [ref for condition, measured in looks for ref in compared(condition, measured).values()]
     return list(dict.fromkeys((ref["experiment"], ref["method"]) for ref in found))
 
 
@@ -233,7 +233,7 @@ def judge(claim, data, experiments):
 def put_to_draws(condition, measured, data, experiments):
     """Put a condition to each draw of what is measured."""
     test = REGISTRIES["condition"].make(condition)
-    refs = _compared(condition, measured) | {name: measured | {"variable": name} for name in test.also}
+    refs = compared(condition, measured) | {name: measured | {"variable": name} for name in test.also}
     series = {role: _selected(ref, data) for role, ref in refs.items()}
     error = series["values"][1]
     draws = series["values"][0].draw.values
@@ -327,7 +327,7 @@ def _changed(claim, changes):
     return condition, claim["measured"] | {name: value for name, value in changes.items() if name not in ("condition", "what")}
 
 
-def _compared(condition, measured):
+def compared(condition, measured):
     """What is measured, and what it is compared with."""
     return {"values": measured} | {role: measured | condition[role] for role in ("other", "reference") if role in condition}
 

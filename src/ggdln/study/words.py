@@ -43,6 +43,19 @@ def control(result):
     return f"{told['what']}: {draws(told)}{' (empty)' if result['empty'] else ''}" if told else ""
 
 
+def options(choice):
+    """A row for each option of a choice: name, values, claims that hold, score, claims won and lost beside the chosen one."""
+    kept = next(option["claims"] for option in choice["options"] if option["name"] == choice["chosen"])
+    rows = []
+    for option in choice["options"]:
+        here = {name for name, result in option["claims"].items() if result["outcome"] == "holds"}
+        there = {name for name, result in kept.items() if result["outcome"] == "holds"}
+        count, score = f"{option['held']} of {len(option['claims'])}", f"{option['score']:.1f}"
+        name = f"{option['name']} (chosen)" if option["name"] == choice["chosen"] else option["name"]
+        rows.append([name, option["values"], count, score, ", ".join(sorted(here - there)), ", ".join(sorted(there - here))])
+    return rows
+
+
 def caveats(found):
     """What must be known of the points that were judged; nothing if there is nothing."""
     return "; ".join(_caveat(told) for told in found)

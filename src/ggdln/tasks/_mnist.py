@@ -49,13 +49,18 @@ class MnistTask(Task):
         """Number of sub-tasks, each of which has all P training and P_t test inputs."""
         return 1
 
+    @property
+    def parts(self):
+        """Into how many equal parts P and P_t are divided, one for each sub-task."""
+        return 1
+
     @staticmethod
     def classes(counts):
         """Numbers of digits in the two classes, from those of the ten digits."""
         return sum(counts[0::2]), sum(counts[1::2])
 
     def problems(self, counts=None):
-        step, available = 2 * self.forms, min(self.classes(counts or COUNTS[self.digits]))
+        step, available = 2 * self.forms * self.parts, min(self.classes(counts or COUNTS[self.digits]))
         found = [
             Problem(f"task.{key}", getattr(self, key), f"multiples of {step}, for equal classes")
             for key in ("P", "P_t")
@@ -67,7 +72,8 @@ class MnistTask(Task):
         return found
 
     def sizes(self):
-        return Sizes(self.copies * self.P, self.copies * self.P_t, self.N0 or PIXELS)
+        copies = self.copies // self.parts
+        return Sizes(copies * self.P, copies * self.P_t, self.N0 or PIXELS)
 
     def terms(self, draws):
         amounts = super().terms(draws).work | {"digits": 1}

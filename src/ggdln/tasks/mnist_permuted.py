@@ -1,6 +1,6 @@
 """Even against odd MNIST digits under several pixel permutations, learned together."""
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -14,8 +14,9 @@ from ggdln.tasks._mnist import MnistTask, digit_notes, normalize, split_classes
 class MnistPermuted(MnistTask):
     """Even against odd under several pixel permutations, learned together.
 
-    The same P training and P_t test digits are shown under each of n = `permutations` random permutations of the pixels:
-    n P training samples, sorted by permutation, which is the sub-task.
+    The same training and test digits are shown under each of n = `permutations` random permutations of the pixels, sorted by
+    permutation, which is the sub-task. `count: each` takes P and P_t of them, so n P training samples; `count: all` takes
+    P / n and P_t / n, so that P and P_t count the samples of all permutations.
     """
 
     has_subtasks: ClassVar[bool] = True
@@ -23,10 +24,17 @@ class MnistPermuted(MnistTask):
     variables: ClassVar[dict[str, Variable]] = MnistTask.variables | {"permutation": Variable("new order of the pixels")}
 
     permutations: int = Field(ge=1, le=1000, description="Number n of pixel permutations, each a task of its own")
+    count: Literal["each", "all"] = Field(
+        "each", description="Whether P and P_t count the samples of each permutation or those of all of them"
+    )
 
     @property
     def copies(self):
         return self.permutations
+
+    @property
+    def parts(self):
+        return self.permutations if self.count == "all" else 1
 
     def terms(self, draws):
         terms = super().terms(draws)
@@ -35,7 +43,8 @@ class MnistPermuted(MnistTask):
 
     def make(self, seed, draw, digits):
         parity, n = digits.labels % 2, self.permutations
-        train, test = split_classes(parity, (0, 1), self.P, self.P_t, seeds.rng(seed, "mnist_permuted", "digits", draw))
+        shown, tested = self.P // self.parts, self.P_t // self.parts
+        train, test = split_classes(parity, (0, 1), shown, tested, seeds.rng(seed, "mnist_permuted", "digits", draw))
         order = seeds.rng(seed, "mnist_permuted", "pixels", draw)
         pixels = normalize(digits.images, self.normalization)
         shuffles = np.stack([order.permutation(pixels.shape[1]) for _ in range(n)])
@@ -44,9 +53,9 @@ class MnistPermuted(MnistTask):
         return TaskData(
             x=np.concatenate([x[train] for x in inputs]),
             y=np.tile(1.0 - 2.0 * parity[train], n),
-            subtask=np.arange(n).repeat(self.P),
+            subtask=np.arange(n).repeat(shown),
             x_test=np.concatenate([x[test] for x in inputs]),
             y_test=np.tile(1.0 - 2.0 * parity[test], n),
-            subtask_test=np.arange(n).repeat(self.P_t),
+            subtask_test=np.arange(n).repeat(tested),
             notes=digit_notes(digits, np.tile(train, n), np.tile(test, n)) | {"permutation": (("sub_task", "pixel"), shuffles)},
         )

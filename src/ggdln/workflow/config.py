@@ -24,6 +24,7 @@ from ggdln.core.trees import has, leaves, merge, without_none
 from ggdln.experiments.experiment import Experiment
 from ggdln.study.claims import claim_problems, expand_sheets, references
 from ggdln.study.compose import Figure
+from ggdln.workflow.choices import add_options
 from ggdln.workflow.models import Digits, ExperimentValues, Machine, Network, Root
 
 SECTIONS = ("paper", "assumed", "varied", "reduced")
@@ -48,6 +49,7 @@ class Config:
     figures: dict[str, Figure]
     claims: dict
     agreement: list
+    calibration: dict
     chosen: list
     written: dict = field(default_factory=dict)
 
@@ -63,7 +65,8 @@ class Config:
 def default_files(root):
     """The files that make up the configuration of the paper."""
     folder = Path(root) / "config"
-    return [folder / "config.yaml", folder / "figures.yaml", *sorted((folder / "claims").glob("*.yaml"))]
+    further = [*sorted((folder / "claims").glob("*.yaml")), *folder.glob("calibration.yaml")]
+    return [folder / "config.yaml", folder / "figures.yaml", *further]
 
 
 def load(files, extra=None):
@@ -153,6 +156,8 @@ def read_config(raw, own=()):
         raw = _sound(raw, found)
     root = Root.model_validate(raw)
     written = {name: dict(sections) for name, sections in raw["experiments"].items()}
+    calibration, found = add_options(raw.get("calibration", {}), written)
+    problems += found
     bases = {name: sections.get("base") for name, sections in written.items()}
     problems += _fill_variants(written, named)
     experiments, found = dict.fromkeys(named), {}
@@ -175,6 +180,7 @@ def read_config(raw, own=()):
     kept = {name: getattr(root, name) for name in ("run", "seed", "kinds", "digits", "machine")}
     chosen = [name for name in figures if not own or name in own]
     made = {"experiments": experiments, "figures": figures, "claims": claims, "agreement": agreement}
+    made["calibration"] = calibration
     return Config(**made, chosen=chosen, written=written, **kept)
 
 

@@ -104,6 +104,18 @@ class WrittenFigure(Figure):
     panels: dict[Letter, written("panel")] = Field(min_length=1, description="Panels by letter")
 
 
+class Choice(Model):
+    """Options for a value that the paper leaves open"""
+
+    question: str = Field(min_length=10, description="What is to be chosen, in words")
+    experiments: list[str] = Field(min_length=1, description="Experiments that all options are put into")
+    chosen: str = Field(description="The option that the configuration has")
+    options: dict[Name, written("values")] = Field(min_length=2, description="Values of the experiments, by name of the option")
+    varied: written("values") = Field({}, description="Values that all options share, such as fewer draws")
+    each: dict[str, written("values")] = Field({}, description="Further such values, by experiment")
+    batch: PartialBatch = Field(PartialBatch(), description="How much work goes into one job")
+
+
 class Root(Model):
     """Configuration of the ggdln workflow"""
 
@@ -119,4 +131,5 @@ class Root(Model):
     machine: Machine = Field(Machine(), description="Where simulations run")
     experiments: dict[Name, Sections] = Field(description="Experiments by name")
     figures: dict[Name, WrittenFigure] = Field(description="Figures by name, each a layout of panels")
+    calibration: dict[Name, Choice] = Field({}, description="Values that the paper leaves open, each with options to be tried")
     claims: dict[Name, Sheet] = Field({}, description="What is said of each figure, with the condition under which it holds")

@@ -15,6 +15,7 @@ from pathlib import Path
 from ggdln.core.code import of_job
 from ggdln.core.identity import identifier
 from ggdln.core.kinds import REGISTRIES, Terms
+from ggdln.study import calibration
 from ggdln.workflow import costs
 
 WILDCARDS = {
@@ -103,6 +104,13 @@ class Stages:
         # Verdicts and page are about the chosen figures.
         self._claims = {name: claim for name, claim in config.claims.items() if claim["figure"] in config.chosen}
         self._agreement = [entry for entry in config.agreement if entry["figure"] in config.chosen]
+        self._tests = {
+            name: {
+                option: calibration.tests(found["experiments"], config.claims, config.experiments)
+                for option, found in choice["options"].items()
+            }
+            for name, choice in config.calibration.items()
+        }
         self.table = {stage.name: stage for stage in self._table()}
 
     def _add(self, curve, piece):
@@ -234,6 +242,9 @@ class Stages:
         meant = f" Did you mean {close[0]}?" if close else ""
         return f"There is no figure {target}.{meant} Figures: {', '.join(dict.fromkeys([*close, *there]))}"
 
+    def calibration_file(self):
+        return f"results/{self.run}calibration.json"
+
     def claims_file(self):
         return f"results/{self.run}claims.json"
 
@@ -292,6 +303,14 @@ class Stages:
             spec=lambda claim: self._claim_spec(claim),
             cost=lambda claim: costs.of_files(len(self.config.curves_of_claim(claim)), costs.JUDGING),
             kinds=lambda claim: [("condition", self.config.claims[claim]["condition"]["kind"])],
+        )
+        yield Stage(
+            "weigh_choices",
+            {"table": self.calibration_file()},
+            inputs=lambda: {"curves": [self.curve_file(*name) for name in self._tested()]},
+            spec=lambda: self._choices_spec(),
+            cost=lambda: costs.of_files(len(self._tested()), costs.JUDGING),
+            kinds=lambda: [("condition", condition["kind"]) for condition, _ in self._each_test()],
         )
         yield Stage(
             "collect_claims",
@@ -383,6 +402,22 @@ class Stages:
         experiments = {name: self.config.experiments[name].parameters() for name in names}
         return {"id": claim, "claim": self.config.claims[claim], "experiments": experiments}
 
+    def _each_test(self):
+        return [test for options in self._tests.values() for put in options.values() for test in put.values()]
+
+    def _tested(self):
+        """The curves that the calibration looks at."""
+        puts = [put for options in self._tests.values() for put in options.values()]
+        return list(dict.fromkeys(curve for put in puts for curve in calibration.curves(put)))
+
+    def _choices_spec(self):
+        names = dict.fromkeys(experiment for experiment, _ in self._tested())
+        return {
+            "choices": self.config.calibration,
+            "tests": self._tests,
+            "experiments": {name: self.config.experiments[name].parameters() for name in names},
+        }
+
     def _all_verdicts(self):
         compared = [(entry["experiment"], entry["method"]) for entry in self._agreement]
         for entry in self._agreement:
@@ -392,6 +427,8 @@ class Stages:
             "claims": [f"results/{self.run}claims/{claim}.json" for claim in self._claims],
             "curves": [self.curve_file(*name) for name in dict.fromkeys(compared)],
             "findings": list(dict.fromkeys(self._findings().values())),
+            # Calibrating takes long and is a question of its own; its answer is told where there is one.
+            "calibration": [file for file in [self.calibration_file()] if Path(file).exists()],
         }
 
     def _findings(self):

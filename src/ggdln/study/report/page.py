@@ -74,6 +74,7 @@ def render(entries, claims, run=""):
             claimed=_by_figure(verdicts),
             outcomes=_outcomes(verdicts),
             agreement=agreement,
+            calibration=[choice | {"rows": words.options(choice)} for choice in claims.get("calibration", [])],
             plotly=Markup(get_plotlyjs().replace("</script", "<\\/script")),
             swaps=_json(json.dumps(graphs.dark_colours(looks))),
         )
@@ -100,6 +101,7 @@ def _claim(claim, layouts):
             "reason": words.caveats(claim["caveats"]),
             "source": words.SOURCES[claim["source"]],
             "sensitivity": [row | _judged(row) for row in claim["sensitivity"]],
+            "tried": [row | _judged(row) for row in claim.get("tried", [])],
             "finding": text.markdown(claim["finding"]),
         }
     )
@@ -108,7 +110,7 @@ def _claim(claim, layouts):
 def _judged(result):
     """The verdict on a claim or on a variant of it, in words."""
     sign, _ = words.OUTCOMES[result["outcome"]]
-    return {"sign": sign, "verdict": words.verdict(result), "effect_text": words.effect(result["effect"])}
+    return {"sign": sign, "verdict": words.verdict(result), "effect_text": words.effect(result.get("effect"))}
 
 
 def _by_figure(claims):

@@ -28,24 +28,27 @@ import lock
 import verdicts
 
 from ggdln.workflow import schema
+from ggdln.workflow.choices import calibrated
 from ggdln.workflow.config import join, load, read_config
 from ggdln.workflow.overview import parameter_rows
 
 
 def assumptions():
     """The table of assumed values, as Markdown."""
-    config = read_config(load([ROOT / "config/config.yaml", ROOT / "config/figures.yaml"]))
+    config = read_config(load([ROOT / "config" / name for name in ("config.yaml", "figures.yaml", "calibration.yaml")]))
     shown = {figure: [experiment for experiment, _ in config.curves_of(figure)] for figure in config.figures}
     rows = [
         [name, ", ".join(figure for figure in shown if name in shown[figure]), f"`{row['key']}`", row["value"], row["meaning"]]
         for name, sections in config.written.items()
-        for row in parameter_rows(join(sections), sections["assumed"])
+        if "varied" not in sections
+        for row in parameter_rows(join(sections), sections["assumed"], calibrated(config.calibration, name))
     ]
     lines = [
         "# What was assumed",
         "",
         "The paper leaves these values open. They stand under `assumed` in `config/config.yaml`, apart from the paper's own;",
-        "this table is generated from there by `make docs`.",
+        "this table is generated from there by `make docs`. Those marked as calibrated were chosen to fit what the paper says;",
+        "`make calibrate` puts its statements to other values.",
         "",
         *verdicts.table(["experiment", "figures", "value", "assumed", "meaning"], rows),
     ]

@@ -1,9 +1,10 @@
-"""Verdicts in Markdown: docs/verdicts.md, docs/agreement.md and the table in README.md, from what results/claims.json holds."""
+"""Verdicts in Markdown: docs/verdicts.md, docs/agreement.md and a few lines of README.md, from what results/claims.json holds."""
 
 from ggdln.study import words
 
 BEGIN, END = "<!-- verdicts: written by `make docs` -->", "<!-- end of verdicts -->"
 COLUMNS = {"holds": "holds", "partly": "holds in some draws", "fails": "doesn't hold", "untestable": "not testable here"}
+WORDS = {"holds": "hold", "partly": "hold in some draws", "fails": "don't hold", "untestable": "can't be tested here"}
 HEAD = ["panel", "claim", ">effect", ">draws", "verdict", "control"]
 CHANGED = [
     "Conditions were written down before they were put to all draws and variants. Some were changed after a first look:",
@@ -36,6 +37,18 @@ def row(claim):
     return [words.place(claim), claim["statement"], *told]
 
 
+def overview(claims):
+    """How many of the paper's statements have which outcome, and where those are that don't hold, in a few lines."""
+    papers = [claim for claim in claims if claim["source"] != "ours"]
+    found = {outcome: [claim for claim in papers if claim["outcome"] == outcome] for outcome in COLUMNS}
+    told = [f"{len(found[outcome])} {WORDS[outcome]}" for outcome in COLUMNS if found[outcome]]
+    lines = [f"Of {len(papers)} statements that the paper makes about its figures, {', '.join(told)}."]
+    for outcome in ("partly", "fails"):
+        panels = dict.fromkeys(words.place(claim) for claim in found[outcome])
+        lines += ["", f"- {COLUMNS[outcome].capitalize()}: {', '.join(panels)}."] if panels else []
+    return lines
+
+
 def summary(claims):
     """How many claims on each figure have which outcome, and those that don't hold throughout."""
     papers = [claim for claim in claims if claim["source"] != "ours"]
@@ -53,7 +66,7 @@ def verdicts(content):
     """The page with all verdicts, variants, findings and distances from the theory."""
     claims = content["claims"]
     lines = ["# Verdicts", "", "Written by `make docs` from results/claims.json. Conditions: config/claims."]
-    lines += ["", *CHANGED]
+    lines += ["", *summary(claims), "", *CHANGED]
     for title, ours in (("What the paper says", False), ("What we add", True)):
         lines += ["", f"## {title}", "", *table(HEAD, [row(c) for c in claims if (c["source"] == "ours") is ours])]
     variants = [
@@ -154,5 +167,5 @@ def documents(content, readme):
     pages = {"docs/verdicts.md": verdicts(content), "docs/agreement.md": agreement(content["agreement"])}
     if content.get("calibration"):
         pages["docs/calibration.md"] = calibration(content["calibration"])
-    renewed = "\n".join([before + BEGIN, *summary(content["claims"]), END]) + after
+    renewed = "\n".join([before + BEGIN, *overview(content["claims"]), END]) + after
     return {path: "\n".join(lines) + "\n" for path, lines in pages.items()} | {"README.md": renewed}

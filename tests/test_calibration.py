@@ -62,7 +62,7 @@ def test_the_score_is_the_sum_of_shares_and_the_margin_that_over_the_best_other(
     claims = {"falls": claim(), "rises": claim(kind="rises")}
     put = {name: calibration.tests(option["experiments"], claims, experiments) for name, option in options.items()}
     data = {"up/theory": curve(1, 1), "down/theory": curve(-1, -1), "both/theory": curve(1, -1)}
-    found = calibration.weigh(choice, put, data, dict.fromkeys(experiments, {}))
+    found = calibration.weigh(choice, put, data, {name: {} for name in experiments})
     assert [(option["name"], option["held"], option["score"]) for option in found["options"]] == [
         ("up", 1, 1.0), ("down", 1, 1.0), ("both", 0, 1.0)
     ]  # fmt: skip
@@ -83,7 +83,7 @@ def test_the_score_is_the_sum_of_shares_and_the_margin_that_over_the_best_other(
     ("calibration/normalization/optiuns", {}, "calibration.normalization.optiuns"),
 ])  # fmt: skip
 def test_what_is_wrong_with_a_choice_is_named(raw, path, value, told):
-    with pytest.raises(ConfigError, match="^The configuration has") as error:
+    with pytest.raises(ConfigError, match=r"^The configuration has") as error:
         read_config(changed(raw, path, value))
     assert told in str(error.value)
 

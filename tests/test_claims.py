@@ -414,7 +414,8 @@ def test_documents_tell_every_verdict_and_distance(written):
     assert "| shuffled labels: 10 of 10 (empty) |" in page
     readme = made["README.md"]
     papers = [claim["outcome"] for claim in content["claims"] if claim["source"] != "ours"]
-    assert f"| all | {len(papers)} | {' | '.join(str(papers.count(outcome)) for outcome in words.OUTCOMES)} |" in readme
+    assert f"| all | {len(papers)} | {' | '.join(str(papers.count(outcome)) for outcome in words.OUTCOMES)} |" in page
+    assert f"Of {len(papers)} statements that the paper makes about its figures, {papers.count('holds')} hold" in readme
     assert readme.startswith("before\n")
     assert readme.endswith("after\n")
     assert "outdated" not in readme

@@ -1,7 +1,7 @@
 """Choices of the calibration: each option becomes experiments of its own, variants of those that it is about."""
 
 from ggdln.core.problems import Problem, choices
-from ggdln.core.trees import merge
+from ggdln.core.trees import leaves, merge
 
 
 def add_options(calibration, experiments):
@@ -25,8 +25,19 @@ def add_options(calibration, experiments):
             for experiment, variant in own.items():
                 varied = merge(merge({}, choice.get("varied", {})), choice.get("each", {}).get(experiment, {}))
                 experiments[variant] = {"base": experiment, "varied": merge(varied, values), "batch": choice.get("batch", {})}
-            found[name]["options"][option] = {"words": in_words(values), "experiments": own}
+            keys = [".".join(path) for path, _ in leaves(values)]
+            found[name]["options"][option] = {"words": in_words(values), "keys": keys, "experiments": own}
     return found, problems
+
+
+def calibrated(calibration, experiment):
+    """Keys of an experiment's values that were chosen to fit the paper: key -> the choice."""
+    return {
+        key: name
+        for name, choice in calibration.items()
+        for option in [choice["options"][choice["chosen"]]]
+        for key in (option["keys"] if experiment in option["experiments"] else ())
+    }
 
 
 def in_words(values):

@@ -3,6 +3,7 @@
 import csv
 
 from ggdln.core.trees import leaves
+from ggdln.workflow.choices import calibrated
 from ggdln.workflow.config import SECTIONS, description, join
 
 
@@ -12,20 +13,22 @@ def parameter_tables(config, figure):
     for name in dict.fromkeys(experiment for experiment, _ in config.curves_of(figure)):
         sections = config.written[name]
         values = join(sections)
-        tables = {section: parameter_rows(values, sections.get(section) or {}) for section in SECTIONS}
+        chosen = calibrated(config.calibration, name)
+        tables = {section: parameter_rows(values, sections.get(section) or {}, chosen) for section in SECTIONS}
         found[name] = {section: rows for section, rows in tables.items() if rows}
     return found
 
 
-def parameter_rows(values, section):
-    """Rows of the parameters in one section of an experiment whose joined values are `values`."""
+def parameter_rows(values, section, chosen=()):
+    """Rows of the parameters in one section of an experiment whose joined values are `values`; chosen: calibrated keys."""
     rows = []
     for path, value in leaves(section):
         if value == {} and path[0] != "methods":  # a variant that changes nothing here
             continue
         name = f"{path[1]} (swept)" if path[0] == "sweep" and len(path) > 1 else ".".join(path)
         text = ", ".join(map(str, value)) if isinstance(value, list) else "on" if value == {} else str(value)
-        rows.append({"key": name, "value": text, "meaning": description(values, path) if value is not None else ""})
+        meaning = description(values, path) if value is not None else ""
+        rows.append({"key": name, "value": text, "meaning": f"{meaning}; calibrated" if ".".join(path) in chosen else meaning})
     return rows
 
 

@@ -31,7 +31,9 @@ CONFIG ?=
 MORE = $(if $(CONFIG),--configfile $(CONFIG))
 # Snakemake doesn't say where in a file a mistake is, so the file is read by the library first.
 CHECK = $(if $(CONFIG),@$(VENV)/bin/python -m ggdln.workflow.config $(CONFIG))
-SNAKEMAKE = export PATH="$(CURDIR)/$(VENV)/bin:$$PATH"; if [ -t 1 ]; then logger="--logger rich"; fi; snakemake $$logger $(WHERE) $(OPTIONS)
+# Commands that a profile puts before those of the cluster.
+PATIENT = $(if $(PROFILE),$(if $(wildcard workflow/profiles/$(PROFILE)/patient),$(CURDIR)/workflow/profiles/$(PROFILE)/patient:))
+SNAKEMAKE = export PATH="$(PATIENT)$(CURDIR)/$(VENV)/bin:$$PATH"; if [ -t 1 ]; then logger="--logger rich"; fi; snakemake $$logger $(WHERE) $(OPTIONS)
 OPTIONS ?=
 
 .PHONY: help setup new figures quick report calibrate plan test test-all test-faults test-cluster lint types docs site bench check-gpu dist lock clean FORCE

@@ -19,12 +19,22 @@ pytestmark = [
 SUBMIT = str(ROOT / "tests/slurm/background")
 
 
-def test_jobs_in_the_background_give_the_same_numbers(tmp_path_factory):
-    """All figures of the small project."""
+def test_jobs_in_the_background_give_the_same_numbers(tmp_path_factory, tmp_path, monkeypatch):
+    """All figures of the small project, with the command of docs/cluster.md and a qsub that starts jobs here."""
+    submit = re.search(r"--cluster-generic-submit-cmd '(.*)'$", (ROOT / "docs/cluster.md").read_text(), re.M)[1]
+    asked = tmp_path / "asked"
+    qsub = tmp_path / "qsub"
+    qsub.write_text(f'#!/bin/sh\necho "$@" >>{asked}\nshift 5\nexec {SUBMIT} "$@"\n')
+    qsub.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     local, remote = (small_project(tmp_path_factory.mktemp("project")) for _ in range(2))
-    for result in (snakemake(local), generic_engine(remote, SUBMIT, "--jobs", "3")):
+    for result in (snakemake(local), generic_engine(remote, submit, "--jobs", "3")):
         assert result.returncode == 0, result.stdout + result.stderr
     assert_same_numbers(local, remote)
+    lines = asked.read_text().splitlines()
+    seconds = [int(re.match(r"-terse -l h_vmem=\d+M -l h_rt=(\d+) \S+$", line)[1]) for line in lines]
+    assert min(seconds) >= 15 * 60
+    assert max(seconds) > 60 * 60
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")

@@ -25,7 +25,6 @@ from clusters import (
     children,
     generic_engine,
     missing,
-    set_up,
     until,
     why_not,
     working_in,
@@ -170,7 +169,7 @@ class TestOnSlurm:
         # SLURM counts time limits in minutes, and sees within half a minute that one is over.
         end = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() + 1))
         assert call("scontrol", "update", f"JobId={late}", f"EndTime={end}").returncode == 0
-        unwanted, cancelled = disturbed()
+        unwanted, cancelled = disturbed(patient=True)
         assert call("scancel", cancelled).returncode == 0
         for run in (greedy, hanging, unwanted):
             run.finish()
@@ -299,10 +298,9 @@ class TestAtLength:
         assert not run.submitted()
 
     def test_make_on_a_login_node(self, cluster, local, tmp_path):
-        """The profile as it is, with the two lines for a cluster without accounting."""
+        """The profile as it is, with accounting and without."""
         folder = small_project(tmp_path)
         link_environment(folder)
-        set_up(folder, cluster.kind)
         made = call("make", "figures/gated.pdf", "PROFILE=slurm", cwd=folder, seconds=500)
         assert made.returncode == 0, made.stdout + made.stderr
         assert "submitted with SLURM jobid" in made.stdout + made.stderr

@@ -9,7 +9,9 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import time
+from functools import partial
 
 import pytest
 import yaml
@@ -216,6 +218,36 @@ class TestOnSlurm:
         run.finish()
         assert cluster.states()[job] == "COMPLETED"
         assert run.submitted() == [job]
+
+    def test_commands_that_stand_before_those_of_slurm(self, cluster, tmp_path):
+        """One waits for a controller that is away, and submits once. One says what Snakemake understands."""
+        environment = {**os.environ, "PATH": f"{ROOT / 'workflow/profiles/slurm/patient'}:{os.environ['PATH']}"}
+        ask = partial(call, cwd=tmp_path, env=environment)
+
+        def told():
+            shown = ask(
+                "sacct", "-X", "--parsable2", "--clusters", "all", "--noheader", "--format=JobIdRaw,State", "--name", "mine"
+            )
+            assert shown.returncode == 0, shown.stderr
+            return shown.stdout.split()
+
+        cluster.kill("slurmctld")
+        command = ["sbatch", "--parsable", "--job-name=mine", "--mem=10", "--output=/dev/null", "--wrap=sleep 600"]
+        waiting = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True)
+        time.sleep(20)
+        assert waiting.poll() is None
+        cluster.start("slurmctld")
+        job = waiting.communicate(timeout=120)[0].strip()
+        until(lambda: told() == [f"{job}|RUNNING"])
+        assert call("scancel", job).returncode == 0
+        until(lambda: told() == [f"{job}|CANCELLED"])
+        if cluster.kind == "plain":
+            cluster.configure("MinJobAge", 2)
+            try:
+                until(lambda: job not in cluster.states(), seconds=300)
+            finally:
+                cluster.configure("MinJobAge", 3600)
+            assert told() == [f"{job}|UNKNOWN"]
 
 
 @pytest.mark.slow

@@ -20,7 +20,6 @@ KINDS = ("accounting", "plain")
 NODES, CPUS = 3, 2
 """More jobs at a time than CI has cores: they wait more than they work."""
 TARGETS = ("figures/gated.pdf", "figures/trained.pdf", "results/claims/gated_capacity.json")
-ENDED = {"COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY"}
 
 
 AT_LENGTH = os.environ.get("TEST_SLURM") == "all"
@@ -159,9 +158,6 @@ class Cluster:
     def node(self, name):
         """State of a node."""
         return call("sinfo", "--noheader", f"--nodes={name}", "--format=%T").stdout.strip()
-
-    def update(self, node, state):
-        assert call("scontrol", "update", f"NodeName={node}", f"State={state}", "Reason=test").returncode == 0
 
     def memory(self, job):
         """Memory that a job asked for, in MB."""

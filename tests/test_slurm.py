@@ -1,8 +1,8 @@
 """The workflow on a real SLURM, started on this machine: the same numbers as without it, whatever happens to jobs and nodes.
 
 It has three nodes, once with accounting and once without. Skipped where SLURM is not installed;
-`apt-get install slurmctld slurmd slurm-client munge slurmdbd mariadb-server` as root brings it. tests/test_cluster.py has the faults
-that take longer.
+`apt-get install slurmctld slurmd slurm-client munge slurmdbd mariadb-server` as root brings it. With TEST_SLURM=all, as `make
+test-cluster` has it, faults are tried on both.
 """
 
 import os
@@ -24,15 +24,12 @@ from clusters import (
     Run,
     assert_same_numbers,
     call,
-    children,
-    generic_engine,
     missing,
     until,
     why_not,
     working_in,
 )
 from helpers import ROOT, raw_configuration, small_project, snakemake
-from workspace import link_environment
 
 from ggdln.core.kinds import REGISTRIES
 from ggdln.experiments import store
@@ -113,14 +110,12 @@ def disturbed(cluster, prepared, tmp_path):
     source, file, content = prepared
     runs = []
 
-    def start(*arguments, folder=None, wait=True, patient=False):
+    def start(*arguments, folder=None, patient=False):
         if folder is None:
             folder = tmp_path / f"project{len(runs)}"
             shutil.copytree(source, folder, symlinks=True)
         run = Run(folder, cluster.kind, *SLOW, *arguments, "--", file, patient=patient)
         runs.append(run)
-        if not wait:
-            return run
         job = run.wait_for_a_job()
         until(lambda: cluster.states().get(job) not in (None, "PENDING"))
         return run, job
@@ -248,104 +243,3 @@ class TestOnSlurm:
             finally:
                 cluster.configure("MinJobAge", 3600)
             assert told() == [f"{job}|UNKNOWN"]
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not AT_LENGTH, reason=LONG)
-class TestAtLength:
-    def test_nodes_are_drained_and_lost_while_a_run_goes_on(self, cluster, local, tmp_path):
-        run = Run(small_project(tmp_path), cluster.kind, "--", *TARGETS)
-
-        def busy():
-            """Nodes on which jobs of ours run, once they are two."""
-            known = cluster.jobs()
-            nodes = {known[job][1] for job in run.submitted() if known.get(job, [""])[0] == "RUNNING"}
-            return sorted(nodes) if len(nodes) > 1 or run.process.poll() is not None else None
-
-        drained, lost, *_ = until(busy, seconds=300)
-        cluster.update(drained, "DRAIN")
-        until(lambda: any(cluster.members(job) for job, (_, node) in cluster.jobs().items() if node == lost))
-        hit = cluster.crash(lost)
-        assert hit
-        later = len(run.submitted())
-        try:
-            run.finish()
-            known = cluster.jobs()
-            assert {known[job][0] for job in run.submitted()} == {"COMPLETED"}
-            # What was hit has been repeated elsewhere, under its number, and what came later avoided both.
-            assert {known[job][1] for job in [*hit, *run.submitted()[later:]]}.isdisjoint({drained, lost})
-        finally:
-            cluster.start(lost)
-            cluster.update(drained, "RESUME")
-        assert_same_numbers(local, tmp_path)
-        until(lambda: {cluster.node(node) for node in cluster.nodes} == {"idle"})
-
-    @pytest.mark.parametrize("daemon", ["slurmctld", "slurmdbd", "mariadbd"])
-    def test_a_daemon_that_is_away_for_a_minute(self, cluster, disturbed, daemon):
-        """The job ends while nobody answers. Without accounting it takes the patient commands to hear of it later."""
-        if daemon not in cluster.daemons:
-            pytest.skip("no accounting")
-        run, job = disturbed(patient=cluster.kind == "plain")
-        started = time.time()
-        until(lambda: cluster.processes(job) and cluster.saved() > started)
-        cluster.away(daemon, 60)
-        run.finish()
-        until(lambda: cluster.states().get(job) == "COMPLETED")
-        assert run.submitted() == [job]
-
-    def test_a_controller_that_is_away_when_jobs_are_submitted(self, cluster, disturbed):
-        cluster.kill("slurmctld")
-        run = disturbed(patient=True, wait=False)
-        time.sleep(60)
-        assert run.process.poll() is None
-        assert not run.submitted()
-        cluster.start("slurmctld")
-        run.finish()
-        assert len(run.submitted()) == 1
-
-    def test_a_job_that_the_controller_has_forgotten(self, cluster, disturbed):
-        """It ended and was purged while the login node was asleep."""
-        run, job = disturbed(patient=cluster.kind == "plain")
-        cluster.processes(job)
-        pids = children(run.process.pid)
-        for pid in pids:
-            os.kill(pid, signal.SIGSTOP)
-        cluster.configure("MinJobAge", 2)
-        try:
-            until(lambda: job not in cluster.states(), seconds=300)
-        finally:
-            cluster.configure("MinJobAge", 3600)
-        for pid in pids:
-            os.kill(pid, signal.SIGCONT)
-        run.finish()
-        assert run.submitted() == [job]
-
-    def test_an_account_that_there_is_not_is_told(self, cluster, prepared, tmp_path):
-        if cluster.kind == "plain":
-            pytest.skip("no accounting")
-        source, file, _ = prepared
-        shutil.copytree(source, tmp_path / "project", symlinks=True)
-        run = Run(tmp_path / "project", cluster.kind, *SLOW, "--default-resources", "slurm_account=chemistry", "--", file)
-        assert run.process.wait() not in (0, 124)
-        assert "The given account chemistry appears to be invalid" in run.log.read_text()
-        assert not run.submitted()
-
-    def test_make_on_a_login_node(self, cluster, local, tmp_path):
-        """The profile as it is, with accounting and without."""
-        folder = small_project(tmp_path)
-        link_environment(folder)
-        made = call("make", "figures/gated.pdf", "PROFILE=slurm", cwd=folder, seconds=1500)
-        assert made.returncode == 0, made.stdout + made.stderr
-        assert "submitted with SLURM jobid" in made.stdout + made.stderr
-        file = "results/gated.nc"
-        one, other = (store.groups(place / file) for place in (local, folder))
-        assert all(one[name].equals(other[name]) for name in one)
-        plan = call("make", "plan", "PROFILE=slurm", cwd=folder, seconds=200)
-        assert re.search(r"^gated +0 of \d+", plan.stdout, re.M), plan.stdout + plan.stderr
-
-    def test_the_engine_for_any_cluster_submits_with_sbatch(self, cluster, local, tmp_path):
-        submit = "sbatch --parsable --output=/dev/null --mem={resources.mem_mb} --time={resources.runtime}"
-        result = generic_engine(small_project(tmp_path), submit, "--", *TARGETS)
-        assert result.returncode == 0, result.stdout + result.stderr
-        assert "with external jobid" in result.stdout + result.stderr
-        assert_same_numbers(local, tmp_path)

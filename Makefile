@@ -7,7 +7,8 @@
 # make docs             generated documents, and the site     make site               the site alone
 # make bench            benchmarks, into docs/benchmarks      make dist               wheel, sdist and source archive, in dist
 # make setup            the environment alone, in .venv       make lock               lock.toml, from pyproject.toml
-# make check-gpu        GPUs against the CPU: numbers, times  make help               this
+# make check-gpu        GPUs against the CPU: numbers, times  make test-cluster       on SLURM and other engines, at length
+# make help             this
 #
 # CONFIG=mine.yaml adds to that of figures, report, calibrate and plan. If it has figures of its own, they are about these.
 # CORES=4 limits the cores; PROFILE=slurm runs the jobs on a cluster (docs/cluster.md); OPTIONS=--dry-run hands options to
@@ -30,10 +31,12 @@ CONFIG ?=
 MORE = $(if $(CONFIG),--configfile $(CONFIG))
 # Snakemake doesn't say where in a file a mistake is, so the file is read by the library first.
 CHECK = $(if $(CONFIG),@$(VENV)/bin/python -m ggdln.workflow.config $(CONFIG))
-SNAKEMAKE = export PATH="$(CURDIR)/$(VENV)/bin:$$PATH"; if [ -t 1 ]; then logger="--logger rich"; fi; snakemake $$logger $(WHERE) $(OPTIONS)
+# Commands that a profile puts before those of the cluster.
+PATIENT = $(if $(PROFILE),$(if $(wildcard workflow/profiles/$(PROFILE)/patient),$(CURDIR)/workflow/profiles/$(PROFILE)/patient:))
+SNAKEMAKE = export PATH="$(PATIENT)$(CURDIR)/$(VENV)/bin:$$PATH"; if [ -t 1 ]; then logger="--logger rich"; fi; snakemake $$logger $(WHERE) $(OPTIONS)
 OPTIONS ?=
 
-.PHONY: help setup new figures quick report calibrate plan test test-all test-faults lint types docs site bench check-gpu dist lock clean FORCE
+.PHONY: help setup new figures quick report calibrate plan test test-all test-faults test-cluster lint types docs site bench check-gpu dist lock clean FORCE
 .DEFAULT_GOAL := figures
 
 help:
@@ -96,6 +99,10 @@ test-all: $(VENV)/ready-test $(VENV)/ready-docs
 
 test-faults: $(VENV)/ready-test
 	FAULT_ROUNDS=50 FAULT_TABLE=faults.md FUZZ_EXAMPLES=1000 OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 2 --dist loadfile tests/test_faults.py tests/test_fuzz.py tests/test_store.py
+
+# As root, where SLURM, its database and MariaDB are installed; it starts clusters of its own (tests/slurm/start).
+test-cluster: $(VENV)/ready-test
+	TEST_SLURM=all OMP_NUM_THREADS=1 $(VENV)/bin/pytest -rs -rP tests/test_slurm.py tests/test_cluster.py
 
 # The hooks are those that `pre-commit install` runs at each commit.
 lint: $(VENV)/ready-test

@@ -1,6 +1,8 @@
-"""The workflow on a real SLURM, started on this machine: the same numbers as without it, whatever happens to jobs and daemons.
+"""The workflow on a real SLURM, started on this machine: the same numbers as without it, whatever happens to jobs and nodes.
 
-Skipped where SLURM is not installed; `apt-get install slurmctld slurmd slurm-client munge` as root brings it.
+It has three nodes, once with accounting and once without. Skipped where SLURM is not installed;
+`apt-get install slurmctld slurmd slurm-client munge slurmdbd mariadb-server` as root brings it. With TEST_SLURM=all, as `make
+test-cluster` has it, faults are tried on both.
 """
 
 import os
@@ -8,12 +10,25 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
-from pathlib import Path
+from functools import partial
 
 import pytest
 import yaml
+from clusters import (
+    AT_LENGTH,
+    KINDS,
+    LONG,
+    TARGETS,
+    Cluster,
+    Run,
+    assert_same_numbers,
+    call,
+    missing,
+    until,
+    why_not,
+    working_in,
+)
 from helpers import ROOT, raw_configuration, small_project, snakemake
 
 from ggdln.core.kinds import REGISTRIES
@@ -22,184 +37,15 @@ from ggdln.workflow.config import read_config
 from ggdln.workflow.stages import Stages
 
 SLOW = ("--configfile", "tests/slurm/slow.yaml")
-TARGETS = ("figures/gated.pdf", "figures/trained.pdf", "results/claims/gated_capacity.json")
-DAEMONS = ("munged", "slurmctld", "slurmd")
 
 
-def why_not():
-    """Why SLURM can't be tested here; empty if it can."""
-    if not os.environ.get("TEST_SLURM"):
-        return "TEST_SLURM is not set: these tests start a SLURM on this machine and take some minutes"
-    missing = [name for name in ("slurmctld", "slurmd", "munged", "sbatch", "squeue") if not shutil.which(name)]
-    if missing:
-        return f"SLURM is not installed: no {', '.join(missing)}"
-    if os.geteuid():
-        return "slurmd needs root"
-    if os.path.exists("/etc/slurm/slurm.conf"):
-        return "another SLURM is set up here: /etc/slurm/slurm.conf"
-    return ""
-
-
-def call(*command, seconds=30):
-    return subprocess.run(["timeout", "-k", "5", str(seconds), *map(str, command)], capture_output=True, text=True)
-
-
-def until(condition, seconds=120):
-    """What `condition` gives as soon as it is true."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.5)
-    raise AssertionError(f"not within {seconds} s: {condition}")
-
-
-class Cluster:
-    """A SLURM of one node, and what is done to it."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def pid(self, daemon):
-        return int((self.folder / f"{daemon}.pid").read_text())
-
-    def kill(self, daemon):
-        pid = self.pid(daemon)
-        os.kill(pid, signal.SIGKILL)
-        until(lambda: not alive(pid))
-
-    def states(self):
-        """State of each job: id -> state."""
-        shown = call("squeue", "--noheader", "--states=all", "--format=%i|%T").stdout
-        return dict(line.split("|") for line in shown.splitlines())
-
-    def memory(self, job):
-        """Memory that a job asked for, in MB."""
-        return int(re.search(r"MinMemoryNode=(\d+)M", self._show(job))[1])
-
-    def minutes(self, job):
-        """Time that a job asked for."""
-        hours, minutes = re.search(r"TimeLimit=(\d+):(\d+):", self._show(job)).groups()
-        return 60 * int(hours) + int(minutes)
-
-    def watchers(self, job):
-        """Processes by which SLURM starts and watches a running job."""
-        paths = [path.parent for path in Path("/proc").glob("[0-9]*/cmdline") if _says(path, f"slurmstepd: [{job}.")]
-        return {int(path.name) for path in paths}
-
-    def processes(self, job):
-        """Processes of a running job, once it has got to its work: our script, and the Snakemakes and the srun that start it."""
-
-        def found():
-            shown = call("scontrol", "listpids", job).stdout
-            pids = {int(line.split()[0]) for line in shown.splitlines()[1:]} - {-1} - self.watchers(job)
-            return pids if any("run_method.py" in _command(pid) for pid in pids) else None
-
-        return until(found)
-
-    def saved(self):
-        """When the controller last wrote down the state of jobs."""
-        return (self.folder / "state/job_state").stat().st_mtime
-
-    def node(self):
-        return call("sinfo", "--noheader", "--format=%T").stdout.strip()
-
-    def _show(self, job):
-        return call("scontrol", "show", "job", job).stdout
-
-
-def alive(pid):
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return False
-
-
-def children(pid):
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def working_in(folder):
-    """Command lines of the processes that run in a folder."""
-    pids = [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/cwd") if _leads(path, folder)]
-    return [_command(pid) for pid in pids if alive(pid)]
-
-
-def _leads(link, folder):
-    try:
-        return Path(os.readlink(link)).is_relative_to(folder)
-    except OSError:
-        return False
-
-
-def _command(pid):
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
-    except OSError:
-        return ""
-
-
-def _says(path, text):
-    try:
-        return path.read_text().startswith(text)
-    except OSError:
-        return False
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    if why_not():
-        pytest.skip(why_not())
-    folder = tmp_path_factory.mktemp("slurm")
-    # Twice as many jobs at a time as CI has cores: they wait more than they work.
-    started = call(ROOT / "tests/slurm/start", folder, 4, seconds=60)
-    assert started.returncode == 0, started.stderr
-    cluster = Cluster(folder)
-    assert all(alive(cluster.pid(daemon)) for daemon in DAEMONS)
+@pytest.fixture(scope="module", params=KINDS)
+def cluster(request, tmp_path_factory):
+    if why_not(request.param):
+        pytest.skip(why_not(request.param))
+    cluster = Cluster(tmp_path_factory.mktemp("slurm"), request.param)
     yield cluster
-    daemons = [cluster.pid(daemon) for daemon in DAEMONS]
-    assert call(ROOT / "tests/slurm/stop", folder, seconds=120).returncode == 0
-    assert not [pid for pid in daemons if alive(pid)]
-    assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if _says(path, "slurmstepd: [")]
-
-
-class Run:
-    """A Snakemake that sends its jobs to the cluster. It ends within the time it is given."""
-
-    def __init__(self, folder, *arguments, seconds=400):
-        command = ["timeout", "-k", "10", str(seconds), sys.executable, "-m", "snakemake"]
-        command += ["--workflow-profile", "workflow/profiles/slurm"]
-        # This cluster has no accounting, and its jobs are short.
-        command += ["--slurm-status-command", "squeue", "--slurm-no-account", "--slurm-init-seconds-before-status-checks", "2"]
-        self.folder = folder
-        self.log = folder / f"run{len(list(folder.glob('run*.log')))}.log"
-        with open(self.log, "w") as log:
-            self.process = subprocess.Popen([*command, *arguments], cwd=folder, stdout=log, stderr=subprocess.STDOUT)
-
-    def finish(self):
-        code = self.process.wait()
-        assert code == 0, f"{code}\n{self.log.read_text()}"
-        return self.log.read_text()
-
-    def submitted(self):
-        return re.findall(r"submitted with SLURM jobid (\d+)", self.log.read_text())
-
-    def interrupt(self):
-        """What Ctrl-C does."""
-        for pid in children(self.process.pid):  # timeout would pass it on twice, and kill
-            os.kill(pid, signal.SIGINT)
-        assert self.process.wait() != 0
-
-    def kill(self):
-        for pid in (*children(self.process.pid), self.process.pid):
-            os.kill(pid, signal.SIGKILL)
-        self.process.wait()
-
-    def stop(self):
-        if self.process.poll() is None:
-            self.kill()
-            call("scancel", *self.submitted())
+    cluster.stop()
 
 
 def test_the_profile_keeps_the_settings_of_the_default_one(root):
@@ -235,54 +81,66 @@ def test_no_group_waits_for_a_later_one(root):
         latest[output] = place if own else max((rank for _, rank in needed), default=-1)
 
 
+@pytest.fixture(scope="module")
+def local(tmp_path_factory):
+    """The figures of the small project, made without SLURM."""
+    folder = small_project(tmp_path_factory.mktemp("local"))
+    result = snakemake(folder, "--", *TARGETS)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """A folder where all but the slow job has been done, that job's file, and the content it should have."""
+    folder = small_project(tmp_path_factory.mktemp("project"))
+    result = snakemake(folder, *SLOW, "--", "figures/slow/slow.pdf")
+    assert result.returncode == 0, result.stdout + result.stderr
+    file = next(folder.glob("results/langevin/*/*.nc")).relative_to(folder)
+    content = store.read(folder / file).attrs["content_sha256"]
+    shutil.rmtree(folder / "results/langevin")
+    return folder, str(file), content
+
+
+@pytest.fixture
+def disturbed(cluster, prepared, tmp_path):
+    """Starts the slow job, by default in a folder of its own. Afterwards its numbers are right, and nothing is left over."""
+    if cluster.kind == "plain" and not AT_LENGTH and not missing("accounting"):
+        pytest.skip(LONG)
+    source, file, content = prepared
+    runs = []
+
+    def start(*arguments, folder=None, patient=False):
+        if folder is None:
+            folder = tmp_path / f"project{len(runs)}"
+            shutil.copytree(source, folder, symlinks=True)
+        run = Run(folder, cluster.kind, *SLOW, *arguments, "--", file, patient=patient)
+        runs.append(run)
+        job = run.wait_for_a_job()
+        until(lambda: cluster.states().get(job) not in (None, "PENDING"))
+        return run, job
+
+    yield start
+    for run in runs:
+        run.stop()
+    for folder in {run.folder for run in runs}:
+        assert store.read(folder / file).attrs["content_sha256"] == content
+        assert not list(folder.glob("results/**/.*.tmp"))
+        assert not list(folder.glob("results/state/**/*.npz"))
+        until(lambda folder=folder: not working_in(folder), seconds=10)
+    states = cluster.states()
+    assert not {states.get(job) for run in runs for job in run.submitted()} & {"RUNNING", "PENDING", "COMPLETING"}
+
+
 @pytest.mark.slow
 class TestOnSlurm:
     @pytest.fixture(scope="class")
     def undisturbed(self, cluster, tmp_path_factory):
-        """A run of two figures. It goes on while other tests disturb jobs of their own."""
-        run = Run(small_project(tmp_path_factory.mktemp("undisturbed")), "--", *TARGETS)
+        """A run of two figures, without accounting of one. It goes on while other tests disturb jobs of their own."""
+        targets = TARGETS if cluster.kind == "accounting" else ["figures/trained.pdf"]
+        run = Run(small_project(tmp_path_factory.mktemp("undisturbed")), cluster.kind, "--", *targets)
         yield run
         run.stop()
-
-    @pytest.fixture(scope="class")
-    def prepared(self, cluster, tmp_path_factory):
-        """A folder where all but the slow job has been done, that job's file, and the content it should have."""
-        folder = small_project(tmp_path_factory.mktemp("project"))
-        result = snakemake(folder, *SLOW, "--", "figures/slow/slow.pdf")
-        assert result.returncode == 0, result.stdout + result.stderr
-        file = next(folder.glob("results/langevin/*/*.nc")).relative_to(folder)
-        content = store.read(folder / file).attrs["content_sha256"]
-        shutil.rmtree(folder / "results/langevin")
-        return folder, str(file), content
-
-    @pytest.fixture
-    def disturbed(self, cluster, prepared, tmp_path):
-        """Starts the slow job, by default in a folder of its own. Afterwards its numbers are right, and nothing is left over."""
-        source, file, content = prepared
-        runs = []
-
-        def start(*arguments, folder=None):
-            if folder is None:
-                folder = tmp_path / f"project{len(runs)}"
-                shutil.copytree(source, folder, symlinks=True)
-            run = Run(folder, *SLOW, *arguments, "--", file)
-            runs.append(run)
-            until(lambda: run.submitted() or run.process.poll() is not None)
-            assert run.process.poll() is None, run.log.read_text()
-            job = run.submitted()[0]
-            until(lambda: cluster.states().get(job) not in (None, "PENDING"))
-            return run, job
-
-        yield start
-        for run in runs:
-            run.stop()
-        for folder in {run.folder for run in runs}:
-            assert store.read(folder / file).attrs["content_sha256"] == content
-            assert not list(folder.glob("results/**/.*.tmp"))
-            assert not list(folder.glob("results/state/**/*.npz"))
-            until(lambda folder=folder: not working_in(folder), seconds=10)
-        states = cluster.states()
-        assert not {states[job] for run in runs for job in run.submitted()} & {"RUNNING", "PENDING", "COMPLETING"}
 
     def test_runs_that_were_stopped_are_taken_up_again(self, cluster, undisturbed, disturbed):
         """One ends as by Ctrl-C and cancels its job. One is killed: its job goes on, beside the one submitted for the same file."""
@@ -309,7 +167,7 @@ class TestOnSlurm:
         # SLURM counts time limits in minutes, and sees within half a minute that one is over.
         end = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() + 1))
         assert call("scontrol", "update", f"JobId={late}", f"EndTime={end}").returncode == 0
-        unwanted, cancelled = disturbed()
+        unwanted, cancelled = disturbed(patient=True)
         assert call("scancel", cancelled).returncode == 0
         for run in (greedy, hanging, unwanted):
             run.finish()
@@ -321,35 +179,27 @@ class TestOnSlurm:
         assert [cluster.memory(job) for job in greedy.submitted()] == [400, 800]
         assert cluster.minutes(hanging.submitted()[1]) == 2 * asked
 
-    def test_same_numbers_as_on_one_machine(self, cluster, undisturbed, tmp_path):
-        result = snakemake(small_project(tmp_path), "--", *TARGETS)
-        assert result.returncode == 0, result.stdout + result.stderr
+    def test_same_numbers_as_on_one_machine(self, cluster, undisturbed, local):
         undisturbed.finish()
         print(call(ROOT / "tests/slurm/jobs", undisturbed.log).stdout)  # pytest -rP shows it
-        copies = [tmp_path, undisturbed.folder]
-        files = [sorted(path.relative_to(f) for path in f.glob("results/**/*.nc")) for f in copies]
-        assert files[0] == files[1]
-        for file in files[0]:
-            local, remote = (store.groups(folder / file) for folder in copies)
-            assert list(local) == list(remote)
-            assert all(local[name].equals(remote[name]) for name in local), file
-        # 22 jobs went to the cluster as a few, and nothing is left to do.
+        assert_same_numbers(local, undisturbed.folder, part=cluster.kind == "plain")
+        # About twenty jobs went to the cluster as a few, to more than one node, and nothing is left to do.
         jobs = undisturbed.submitted()
         assert len(jobs) <= 8
-        states = cluster.states()
-        assert {states[job] for job in jobs} == {"COMPLETED"}
-        again = Run(undisturbed.folder, "--", *TARGETS)
+        known = cluster.jobs()
+        assert {known[job][0] for job in jobs} == {"COMPLETED"}
+        assert len({known[job][1] for job in jobs}) > 1
+        again = Run(undisturbed.folder, cluster.kind, *undisturbed.arguments)
         assert "Nothing to be done" in again.finish()
         assert not working_in(undisturbed.folder)
 
     def test_a_node_that_goes_down_and_comes_back(self, cluster, disturbed):
         run, job = disturbed()
-        processes = cluster.processes(job) | cluster.watchers(job)
-        cluster.kill("slurmd")
-        for pid in processes:
-            os.kill(pid, signal.SIGKILL)
-        until(lambda: cluster.node().startswith("down"))
-        assert call("slurmd", "-N", "localhost").returncode == 0
+        cluster.processes(job)
+        node = cluster.jobs()[job][1]
+        assert cluster.crash(node) == [job]
+        until(lambda: cluster.node(node).startswith("down"))
+        cluster.start(node)
         run.finish()
         assert cluster.states()[job] == "COMPLETED"
         assert run.submitted() == [job]
@@ -359,9 +209,37 @@ class TestOnSlurm:
         started = time.time()
         # It writes down every few seconds what it knows, and forgets what came later.
         until(lambda: cluster.processes(job) and cluster.saved() > started)
-        cluster.kill("slurmctld")
-        time.sleep(3)
-        assert call("slurmctld").returncode == 0
+        cluster.away("slurmctld", 3)
         run.finish()
         assert cluster.states()[job] == "COMPLETED"
         assert run.submitted() == [job]
+
+    def test_commands_that_stand_before_those_of_slurm(self, cluster, tmp_path):
+        """One waits for a controller that is away, and submits once. One says what Snakemake understands."""
+        environment = {**os.environ, "PATH": f"{ROOT / 'workflow/profiles/slurm/patient'}:{os.environ['PATH']}"}
+        ask = partial(call, cwd=tmp_path, env=environment)
+
+        def told():
+            shown = ask(
+                "sacct", "-X", "--parsable2", "--clusters", "all", "--noheader", "--format=JobIdRaw,State", "--name", "mine"
+            )
+            assert shown.returncode == 0, shown.stderr
+            return shown.stdout.split()
+
+        cluster.kill("slurmctld")
+        command = ["sbatch", "--parsable", "--job-name=mine", "--mem=10", "--output=/dev/null", "--wrap=sleep 600"]
+        waiting = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True)
+        time.sleep(20)
+        assert waiting.poll() is None
+        cluster.start("slurmctld")
+        job = waiting.communicate(timeout=120)[0].strip()
+        until(lambda: told() == [f"{job}|RUNNING"])
+        assert call("scancel", job).returncode == 0
+        until(lambda: told() == [f"{job}|CANCELLED"])
+        if cluster.kind == "plain":
+            cluster.configure("MinJobAge", 2)
+            try:
+                until(lambda: job not in cluster.states(), seconds=300)
+            finally:
+                cluster.configure("MinJobAge", 3600)
+            assert told() == [f"{job}|UNKNOWN"]

@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+from ggdln.public import NAMES
+
 DOCUMENTS = [
     "docs/assumptions.md",
     "docs/rulegraph.svg",
@@ -118,3 +120,8 @@ def test_files_and_targets_that_the_documents_name_are_there(root):
             assert (root / path).exists(), f"{page.name} names {path}"
         for target in re.findall(r"`make ([a-z-]+)`", text):
             assert target in targets, f"{page.name} names make {target}"
+
+
+def test_every_public_name_has_an_example_for_the_site(root):
+    """Without it the site isn't built."""
+    assert [name for name in NAMES if not (root / f"docs/examples/use_{name}.py").exists()] == []

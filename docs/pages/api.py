@@ -14,7 +14,16 @@ from pages.markdown import docstring
 
 GROUPS = {
     "Data and gates": ("make_task", "fit_gates"),
-    "Theory": ("solve", "solve_sweep", "solve_exact", "select", "gp_limit", "capacity", "Solver"),
+    "Theory": ("solve", "solve_sweep", "solve_exact", "select", "gp_limit", "capacity", "load", "Solver"),
+    "Estimators": (
+        "GGDLNRegressor",
+        "GGDLNClassifier",
+        "RandomGates",
+        "RectifiedGates",
+        "LocalGates",
+        "OpenGates",
+        "SoftKMeansGates",
+    ),
     "Simulations": ("train_ensemble", "train_relu", "langevin", "sample_posterior", "Training", "Sampling", "Runtime"),
     "Statistics": ("predictor_statistics", "ensemble_statistics"),
 }

@@ -125,3 +125,11 @@ def test_files_and_targets_that_the_documents_name_are_there(root):
 def test_every_public_name_has_an_example_for_the_site(root):
     """Without it the site isn't built."""
     assert [name for name in NAMES if not (root / f"docs/examples/use_{name}.py").exists()] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_the_example_of_a_public_name_runs(root, name, tmp_path):
+    command = [sys.executable, root / f"docs/examples/use_{name}.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    assert done.returncode == 0, done.stderr

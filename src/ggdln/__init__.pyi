@@ -12,6 +12,7 @@ from ggdln.networks.gibbs import sample_posterior as sample_posterior  # network
 from ggdln.networks.langevin import langevin as langevin  # networks from the posterior, by Langevin dynamics
 from ggdln.networks.settings import Runtime as Runtime  # where simulations run: device, memory, checkpoints
 from ggdln.networks.settings import Sampling as Sampling  # how samplers run: chains, draws, warm-up
+from ggdln.networks.settings import Step as Step  # a step of Langevin dynamics: its size and its noise
 from ggdln.networks.settings import Training as Training  # how networks are trained: integrator, stop rule
 from ggdln.networks.training import train_ensemble as train_ensemble  # gated networks trained by gradient descent
 from ggdln.networks.training import train_relu as train_relu  # ReLU networks trained by gradient descent

@@ -105,7 +105,8 @@ class Experiment:
 
         def axes(sections):
             found = {axis: values for axis, values in self.sweep.items() if axis.split(".")[0] in sections}
-            return {axis: values for axis, values in found.items() if axis.split(".")[1] not in method.ignores}
+            kept = {axis: values for axis, values in found.items() if axis.split(".")[1] not in method.ignores}
+            return {axis: [v for v in values if v in (method.at or {}).get(axis, values)] for axis, values in kept.items()}
 
         points = self._grid(outer, axes(outer))
         kept = {key: value for key, value in self.network.items() if key not in method.ignores}

@@ -3,7 +3,7 @@
     w <- w - eps dE/dw + sqrt(2 eps T) eta,    E = 1/2 sum (f - y)^2 + sum_l T / (2 sigma_l^2) |w_l|^2.
 
 The directions of w that the data leave free relax at the rate eps T / sigma_l^2 per step only, so the chains start from
-the prior, where those directions already are in equilibrium.
+the prior, where those directions already are in equilibrium. With `averaged` noise eta is the mean of those of two steps.
 """
 
 import math
@@ -16,7 +16,7 @@ from ggdln.core import checks
 from ggdln.networks.data import Data
 from ggdln.networks.descent import power_iteration, start_vector
 from ggdln.networks.sampling import Chains
-from ggdln.networks.settings import Sampling, group_of, network_of
+from ggdln.networks.settings import Sampling, Step, group_of, network_of
 from ggdln.networks.state import State
 
 START_ITERATIONS, TRACK_EVERY = 30, 20
@@ -27,7 +27,8 @@ def langevin(x, gates, y, x_test, gates_test, *, temperature, seed, step=0.2, sa
 
     eps = step / (largest tangent eigenvalue). The eigenvalue is followed during warm-up and then held at the largest
     value of the second half of it, since a step that follows the state would change the stationary distribution. The
-    discrete step itself widens the stiffest direction by about a factor 1 / (1 - step / 2).
+    discrete step itself widens the stiffest direction by about a factor 1 / (1 - step / 2), unless its noise is averaged:
+    step=Step(0.2, "averaged").
 
     Arguments and result as for `sample_posterior`; the defaults of `sampling` are 16 chains, 500 draws, warmup 2000, thin 20.
     A chain whose weights overflow has status diverged, and its draws are NaN from there on.
@@ -35,23 +36,26 @@ def langevin(x, gates, y, x_test, gates_test, *, temperature, seed, step=0.2, sa
     data = Data.checked(x, gates, y, x_test, gates_test)
     network = network_of(langevin, network)
     sampling = group_of("sampling", sampling).filled(Langevin.defaults)
-    sampler = Langevin(checks.number("step", step, 0, exclusive=True), checks.integer("warmup", sampling.warmup, 1))
+    step = step if isinstance(step, Step) else Step(checks.number("step", step, 0, exclusive=True))
+    sampler = Langevin(step.size, step.noise, checks.integer("warmup", sampling.warmup, 1))
     return Chains("langevin", sampler, data, network, temperature, seed, sampling, runtime).draw()
 
 
 @dataclass(frozen=True, eq=False)
 class LangevinState(State):
-    """Also the estimate of the largest eigenvalue (R,) of Theta and of its eigenvector (R, P C)."""
+    """Also the estimate of the largest eigenvalue (R,) of Theta and of its eigenvector (R, P C); eta_{t-1} (R, D) if used."""
 
     vector: torch.Tensor
     largest: torch.Tensor
+    noise: torch.Tensor
 
 
 @dataclass(frozen=True)
 class Langevin:
-    """The sampler: eps times the largest eigenvalue, and the steps during which that eigenvalue is followed."""
+    """The sampler: eps times the largest eigenvalue, the kind of noise, and the steps during which the former is followed."""
 
     step: float
+    noise: str
     warmup: int
     State = LangevinState
     defaults: ClassVar = Sampling(chains=16, draws=500, warmup=2000, thin=20)
@@ -60,7 +64,12 @@ class Langevin:
     def start(self, posterior, weights):
         """The state of chains that begin at weights (R, D)."""
         vector = start_vector(len(weights), posterior.y)
-        return LangevinState(weights, *power_iteration(posterior.network.linearize(weights), vector, START_ITERATIONS))
+        vector, largest = power_iteration(posterior.network.linearize(weights), vector, START_ITERATIONS)
+        return LangevinState(weights, vector, largest, torch.zeros_like(weights if self.averages else weights[:, :0]))
+
+    @property
+    def averages(self):
+        return self.noise == "averaged"
 
     def advance(self, posterior, state, streams, sweep):
         """One step, after `sweep` earlier ones."""
@@ -71,9 +80,11 @@ class Langevin:
             vector, current = power_iteration(local, vector, 1)
             largest = current if sweep < self.warmup / 2 else torch.maximum(largest, current)
         epsilon = (self.step / (largest + posterior.largest_decay))[:, None]
-        noise = torch.sqrt(2 * temperature * epsilon) * streams.normal(network.size)
+        fresh = streams.normal(network.size)
+        noise = torch.sqrt(2 * temperature * epsilon) * ((state.noise + fresh) / 2 if self.averages else fresh)
         gradient = local.vjp(local.f - posterior.y)
         weights = state.weights * (1 - epsilon * decay) - epsilon * gradient + noise
         # overflow to NaN at once, so that a chain that has diverged cannot look finite later
         norm = weights.abs().amax(1, keepdim=True)
-        return LangevinState(torch.where(norm < 1e6, weights, math.nan), vector, largest)
+        kept = fresh if self.averages else state.noise
+        return LangevinState(torch.where(norm < 1e6, weights, math.nan), vector, largest, kept)

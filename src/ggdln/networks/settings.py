@@ -121,6 +121,19 @@ class Sampling(_Settings):
 
 
 @dataclass(frozen=True)
+class Step(_Settings):
+    """A step of Langevin dynamics.
+
+    size: epsilon times the largest tangent eigenvalue. noise: "fresh", a new eta_t in each step, as in the paper, which widens
+    a direction of curvature k by 1 / (1 - epsilon k / 2); "averaged", (eta_{t-1} + eta_t) / 2, which has the right width in a
+    quadratic potential whatever the step, and an error of second order in others (Leimkuhler and Matthews 2013).
+    """
+
+    size: float = _checked(0.2, checks.number, low=0, exclusive=True)
+    noise: str = _checked("fresh", _one_of, accepted=("fresh", "averaged"))
+
+
+@dataclass(frozen=True)
 class Runtime(_Settings):
     """Where a simulation runs.
 

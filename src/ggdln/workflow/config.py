@@ -276,6 +276,8 @@ class _ExperimentBuilder:
                     settings["draws"] = min(settings["draws"], first["draws"])
         self.first = first
         self.axes = {axis: self._axis(axis, points) for axis, points in self.sweep.items()}
+        for name, settings in first["methods"].items():
+            self._check_places(name, settings)
         if self.problems:
             return None
         self._check_points()
@@ -334,6 +336,24 @@ class _ExperimentBuilder:
             if not found:
                 taken.append(getattr(model(**rest | {name: value}), name))
         return taken
+
+    def _check_places(self, name, settings):
+        """Whether a method runs at places of the sweep. Where another sweep stands in, at those of its places that are left."""
+        where, places = f"{self.where}.methods.{name}.at", settings.get("at", {})
+        for axis, values in places.items():
+            swept = self.axes.get(axis, [])
+            left = [value for value in values if value in swept]
+            if axis in self._replaced():
+                settings["at"] = settings["at"] | {axis: left or swept}
+            elif not swept:
+                self.problems.append(Problem(f"{where}.{axis}", values, f"an axis of the sweep, {' or '.join(self.axes)}"))
+            elif len(left) < len(values) or not values:
+                self.problems.append(Problem(f"{where}.{axis}", values, f"values of the sweep, {swept}"))
+
+    def _replaced(self):
+        """Axes whose values stand under a section that replaces those of the experiment."""
+        later = [section for section in SECTIONS if section not in ("paper", "assumed")]
+        return {axis for section in later for axis in ((self.sections.get(section) or {}).get("sweep") or {})}
 
     def _check_points(self):
         """Ask the kinds at every point of the sweep for what bounds can't say."""

@@ -69,10 +69,13 @@ class Method(Kind):
     draws: int | None = Field(
         None, ge=1, le=100_000, description="Draws of data and gates on which this method is run, if not all"
     )
+    at: dict[str, list] | None = Field(
+        None, min_length=1, description="Values of swept parameters at which this method is run, if not all, by axis"
+    )
 
     def settings(self):
-        """What determines the numbers of one draw."""
-        return self.model_dump(exclude={"draws"}, exclude_none=True)
+        """What determines the numbers of one draw and point."""
+        return self.model_dump(exclude={"draws", "at"}, exclude_none=True)
 
     def measure(self, point):
         """Numbers and DataArrays by name, for each network of a `Point`."""

@@ -1,6 +1,6 @@
 """Langevin dynamics."""
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -19,11 +19,15 @@ class Langevin(Sampled):
     )
 
     step: float = Field(gt=0, le=2, description="Step size epsilon times the largest tangent eigenvalue")
+    noise: Literal["fresh", "averaged"] = Field(
+        "fresh", description="fresh: new noise in each step; averaged: its mean with the last, right to second order"
+    )
 
     def sample(self, arrays, **settings):
         from ggdln.networks.langevin import langevin
+        from ggdln.networks.settings import Step
 
-        return langevin(*arrays, step=self.step, **settings)
+        return langevin(*arrays, step=Step(self.step, self.noise), **settings)
 
     def work(self, sweeps, sizes, M, network):
         return {"steps": sweeps * sizes.P * weight_count(sizes.N0, M, network) / 1e9}

@@ -27,7 +27,8 @@ class Grid:
     """A quantity along two axes of a sweep, both in the order of their values.
 
     values: over draw, y and x; xscale, yscale, scale: "linear" or "log", the last that of the colours; contours: how many lines
-    of equal value there are at most; marks: for each caveat the cells, over y and x, in which it holds in any draw.
+    of equal value there are at most; marks: for each caveat the cells, over y and x, in which it holds in any draw; change: the
+    axis along which the relative change of the quantity is shown in its place, with a line where it turns its sign.
     """
 
     experiment: str
@@ -43,6 +44,21 @@ class Grid:
     summary: Summary = SUMMARIES["mean"]
     marks: dict = field(default_factory=dict)
     best: Best | None = None
+    change: str = ""
+
+    @property
+    def label(self):
+        """What the colours show, in words."""
+        return f"change of {name(self.quantity)} along {symbol(self.change)}" if self.change else name(self.quantity)
+
+    @property
+    def colours(self):
+        """The name of the colour map, which has a middle where signs matter."""
+        return "RdBu_r" if self.change else "viridis"
+
+    def ink(self, share):
+        """Whether a line is to be light or dark at a share of the way between the ends of the colours."""
+        return "dark" if self.change or share >= 0.6 else "light"
 
     @cached_property
     def summed(self):
@@ -59,6 +75,8 @@ class Grid:
     def ends(self):
         """Least and largest value that the colours show; never the same."""
         low, high = np.nanmin(self.cells, initial=np.inf), np.nanmax(self.cells, initial=-np.inf)
+        if self.change and low <= high:
+            low, high = -max(-low, high), max(-low, high)
         if not low <= high:
             return (0.1, 1.0) if self.scale == "log" else (0.0, 1.0)
         if low == high:
@@ -81,7 +99,9 @@ class Grid:
         return dict(zip(places[::step].tolist(), map(told, values[::step]), strict=True))
 
     def levels(self):
-        """Round values between the ends, at most as many as there shall be contours."""
+        """Round values between the ends, at most as many as there shall be contours; of a change its zero."""
+        if self.change:
+            return [0.0] if np.nanmin(self.cells) < 0 < np.nanmax(self.cells) else []
         return round_values(*self.ends, self.scale, self.contours)
 
     def colour_ticks(self):
@@ -91,14 +111,18 @@ class Grid:
         return self.xscale if axis == self.x else self.yscale
 
 
-def grid(dataset, quantity, x, y, source, *, summary="mean", best=None, **scales):
+def grid(dataset, quantity, x, y, source, *, summary="mean", best=None, change="", **scales):
     """The grid of a quantity of a dataset over draw, x and y, with its caveats; source: (experiment, method).
 
-    best: None, or (quantity, whether its largest value is the best).
+    best: None, or (quantity, whether its largest value is the best). change: an axis, from the first to the last point of which the
+    relative change of the quantity is shown.
     """
+    if change:
+        first, last = (dataset[quantity].isel({change: i}) for i in (0, -1))
+        dataset = dataset.assign({quantity: last.drop_vars(change) / first.drop_vars(change) - 1})
     dataset = dataset.sortby([axis for axis in (x, y) if dataset[axis].dtype.kind in "biuf"])
     marks = {name: found.transpose(y, x) for name, found in caveats(dataset, (x, y)).items()}
-    found = Grid(*source, quantity, x, y, dataset[quantity], summary=SUMMARIES[summary], marks=marks, **scales)
+    found = Grid(*source, quantity, x, y, dataset[quantity], summary=SUMMARIES[summary], marks=marks, change=change, **scales)
     if best is None:
         return found
     judged = Grid(*source, best[0], x, y, dataset[best[0]], summary=SUMMARIES[summary]).summed[0]

@@ -108,13 +108,13 @@ class Print:
         ax, (low, high) = self.ax, grid.ends
         norm = LogNorm(low, high) if grid.scale == "log" else Normalize(low, high)
         cells = np.ma.masked_invalid(grid.cells)
-        cmap = colormaps["viridis"].with_extremes(bad=style.PALE)
+        cmap = colormaps[grid.colours].with_extremes(bad=style.PALE)
         # Edges in the colour of the cells: viewers show hairlines between cells without.
         drawn = ax.pcolormesh(
             grid.edges(grid.x), grid.edges(grid.y), cells, cmap=cmap, norm=norm, edgecolor="face", linewidth=0.1
         )
         if grid.levels() and min(cells.shape) > 1:
-            ink = ["white" if norm(level) < 0.6 else style.INK for level in grid.levels()]
+            ink = [{"light": "white", "dark": style.INK}[grid.ink(norm(level))] for level in grid.levels()]
             where = grid.places(grid.x), grid.places(grid.y)
             lines = ax.contour(*where, cells, levels=grid.levels(), colors=ink, linewidths=0.7)
             ax.clabel(lines, fmt=lambda level: f"{level:g}", fontsize=6)
@@ -127,7 +127,7 @@ class Print:
         if told:
             # Below the axis, where it covers no cell.
             ax.set_xlabel("\n".join([ax.get_xlabel(), *told]))
-        bar = ax.figure.colorbar(drawn, ax=ax, pad=0.03, label=name(grid.quantity))
+        bar = ax.figure.colorbar(drawn, ax=ax, pad=0.03, label=grid.label)
         bar.set_ticks(grid.colour_ticks(), labels=[f"{tick:g}" for tick in grid.colour_ticks()])
         bar.ax.minorticks_off()
 

@@ -32,6 +32,9 @@ class Heatmap(OneCurve):
     scale: LINEAR_OR_LOG = Field("linear", description="Scale of the colours")
     contours: int = Field(0, ge=0, le=20, description="Most lines of equal value; none by default")
     summary: Literal["mean", "median"] = Field("mean", description="How draws are summed up")
+    change: str | None = Field(
+        None, description="Axis along which the relative change of the quantity, from its first to its last point, is shown"
+    )
     best: Marked | None = Field(None, description="Mark the best point by a measured quantity, and say where it is")
 
     @field_validator("y")
@@ -43,22 +46,26 @@ class Heatmap(OneCurve):
 
     def shown(self):
         variables = (self.quantity, *([self.best.by] if self.best else []))
-        return [Shown(self.experiment, self.method, {"x": self.x, "y": self.y}, self.select, variables, single=True)]
+        return [Shown(self.experiment, self.method, self._axes(), self.select, variables, single=True)]
+
+    def _axes(self):
+        return {"x": self.x, "y": self.y} | ({"change": self.change} if self.change else {})
 
     def problems(self, experiments):
         axes = experiments[self.experiment].curve(self.method).axes
         found = []
-        for role, axis in (("x", self.x), ("y", self.y)):
+        for role, axis in self._axes().items():
             if axis not in axes:
                 told = f"an axis on which {self.method} depends: {', '.join(axes) or 'none'}"
                 found.append(Problem(role, axis, told))
-            elif getattr(self, f"{role}scale") == "log" and not _positive(axes[axis]):
+            elif getattr(self, f"{role}scale", "") == "log" and not _positive(axes[axis]):
                 found.append(Problem(f"{role}scale", "log", f"linear, since {axis} has values that are not above 0"))
         return found
 
     def heading(self):
         best = f"star: {self.best.words()}" if self.best else None
-        return ", ".join(filter(None, (name(self.quantity), self.title, best)))
+        what = f"change of {name(self.quantity)} along {name(self.change)}" if self.change else name(self.quantity)
+        return ", ".join(filter(None, (what, self.title, best)))
 
     def paint(self, canvas, data, experiments):
         canvas.axes(name(self.x), name(self.y), xscale=self.xscale, yscale=self.yscale)
@@ -70,6 +77,7 @@ class Heatmap(OneCurve):
                 self.y,
                 (self.experiment, self.method),
                 summary=self.summary,
+                change=self.change or "",
                 best=(self.best.by, self.best.largest) if self.best else None,
                 **{"xscale": self.xscale, "yscale": self.yscale, "scale": self.scale, "contours": self.contours},
             )

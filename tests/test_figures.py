@@ -221,6 +221,19 @@ def test_colours_may_be_logarithmic_with_contours():
     assert graph.data[0].colorbar.ticktext == tuple(tick.get_text() for tick in bar.get_yticklabels())
 
 
+def test_the_change_along_a_third_axis_has_a_line_where_it_turns():
+    first = np.array([1.0, 2.0, 3.0])[:, None] * np.ones(4)
+    last = first * (1 + np.array([-0.5, 0.0, 0.2])[:, None] + np.zeros(4))
+    data = xr.Dataset({"bias": (("draw", "T", "N", "sigma"), np.stack([[first, 7 * last, last]] * 2))})
+    data = data.assign_coords(draw=range(2), T=[1.0, 2.0, 3.0], N=[5, 20, 100], sigma=[0.1, 1.0, 10.0, 100.0])
+    (ax, bar), graph, _ = heatmap(data, change="T")
+    np.testing.assert_allclose(ax.collections[0].get_array(), np.tile([-0.5, 0.0, 0.2], (4, 1)), atol=1e-12)
+    assert ax.collections[0].get_clim() == (-0.5, 0.5)
+    assert list(ax.collections[1].levels) == [0.0]
+    assert bar.get_ylabel() == "change of bias along $T$"
+    assert graph.data[0].zmin == -graph.data[0].zmax
+
+
 def test_cells_that_need_a_word_have_it():
     lost = plane().bias.values.copy()
     lost[:, 2, 3] = np.nan

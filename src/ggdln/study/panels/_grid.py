@@ -114,8 +114,8 @@ class Grid:
 def grid(dataset, quantity, x, y, source, *, summary="mean", best=None, change="", **scales):
     """The grid of a quantity of a dataset over draw, x and y, with its caveats; source: (experiment, method).
 
-    best: None, or (quantity, whether its largest value is the best). change: an axis, from the first to the last point of which the
-    relative change of the quantity is shown.
+    best: None, or (quantity, whether its largest value is the best). change: an axis, from the first to the last point of which
+    the relative change of the quantity is shown.
     """
     if change:
         first, last = (dataset[quantity].isel({change: i}) for i in (0, -1))

@@ -11,7 +11,7 @@ from matplotlib.colors import to_hex, to_rgb
 from ggdln.study import style
 from ggdln.study.caveats import CAVEATS
 from ggdln.study.panels._grid import told
-from ggdln.study.panels._text import formula, name, symbol
+from ggdln.study.panels._text import formula, symbol
 
 DASHES = {"-": "solid", "--": "dash", ":": "dot", "-.": "dashdot"}
 SYMBOLS = {"o": "circle", "s": "square-open", ".": "circle"}

@@ -7,7 +7,6 @@ from matplotlib.ticker import NullFormatter
 
 from ggdln.study import style
 from ggdln.study.caveats import CAVEATS
-from ggdln.study.panels._text import name
 
 WIDTHS = {"--": 0.8, ":": 1.0}
 

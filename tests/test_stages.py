@@ -69,7 +69,7 @@ def test_every_job_has_a_cost_that_grows_with_each_attempt(name, request, empty)
 @pytest.mark.parametrize(("experiment", "method", "names"), [
     ("capacity", "gp", ("noisy_teacher-41847b8cc7", "random-87bd6313e4", "gp-c16a2288c2")),
     ("teacher_preferred", "gd", ("clustered_teacher-7f18bb901c", "local-2cd1961df2", "gd-f424e0c9c6")),
-    ("permuted_threshold", "theory", ("mnist_permuted-39fcba5a4e", "random-05d005bae8", "theory-b660d8ca05")),
+    ("permuted_threshold", "theory", ("mnist_permuted-28e8291386", "random-35626e89f7", "theory-bfd097bdc5")),
 ])  # fmt: skip
 def test_what_was_computed_is_found_again(paper, experiment, method, names):
     """Identifiers stay as they are, whatever parameters kinds get besides those that the configuration gives."""

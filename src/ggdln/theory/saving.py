@@ -9,7 +9,6 @@ import os
 from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -49,7 +48,7 @@ def save(solution: Predictor, path: str | os.PathLike[str]) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str]) -> Predictor:
     """The solution in a file that its `save` has written: it predicts the same, bit by bit."""
     try:
         with xr.open_dataset(path, engine="scipy", decode_cf=False) as found:

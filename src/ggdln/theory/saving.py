@@ -40,6 +40,8 @@ def save(solution: Predictor, path: str | os.PathLike[str]) -> None:
     dataset = values.dataset()
     dataset.attrs = {"format": FORMAT, "kind": type(solution).__name__, "ggdln": version("ggdln"), "sha256": digest(dataset)}
     path = Path(path)
+    if not path.parent.is_dir():
+        raise FileError(f"{path}: there is no folder {path.parent}")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         dataset.to_netcdf(temporary, engine="scipy")
@@ -56,7 +58,8 @@ def load(path: str | os.PathLike[str]) -> Predictor:
     except FileNotFoundError:
         raise FileError(f"{path}: no such file") from None
     except (OSError, ValueError, TypeError, AssertionError, IndexError) as error:
-        raise FileError(f"{path}: truncated, damaged or not a file of a solution ({error})") from error
+        told = next(iter(str(error).splitlines()), type(error).__name__)
+        raise FileError(f"{path}: truncated, damaged or not a file of a solution ({told})") from error
     if dataset.attrs.get("format") != FORMAT:
         raise FileError(f"{path}: not a solution of this version of ggdln; accepted: {FORMAT!r}")
     if dataset.attrs["sha256"] != digest(dataset):

@@ -18,7 +18,7 @@ import numpy as np
 
 from ggdln.core import checks
 from ggdln.core.blas import threads_for
-from ggdln.core.errors import InputError
+from ggdln.core.errors import ConvergenceError, InputError
 from ggdln.core.progress import reporter
 from ggdln.core.types import Array, PerLayer, Told
 from ggdln.theory.evidence import log_evidence
@@ -26,13 +26,15 @@ from ggdln.theory.predictor import Predictor
 from ggdln.theory.probe import NewInputs, Probe
 from ggdln.theory.saddle import Chain, Problem
 from ggdln.theory.starts import Search, check_start, prior, prior_forces
-from ggdln.theory.training import Training
+from ggdln.theory.training import ArrayTraining, Training, prior_lengths
 
 if TYPE_CHECKING:
     from ggdln.theory.loops import LoopSolution
 
 BASES = ("auto", "monomial", "subset", "span")
 FORMS = ("auto", "kernel", "features")
+STRANGE = 100
+"""Labels that are so many times the outputs of the prior are in other units."""
 
 
 @dataclass(frozen=True)
@@ -234,8 +236,23 @@ def saddle_point(training, shape, temperature, solver, *, trail=(), coordinate=0
         return Solution(training, shape, temperature, layers, problem)
     with threads_for(problem.likelihood.form.side):
         search = Search(training, problem, solver)
-        state = search.lowest(trail, coordinate)
+        try:
+            state = search.lowest(trail, coordinate)
+        except ConvergenceError as error:
+            error.args = (f"{error}{_advice(training, shape)}",)
+            raise
     return Solution(training, shape, temperature, state.layers, problem, state, search)
+
+
+def _advice(training, shape):
+    """What would help if there is no convergence since labels are of another order than the outputs that the prior gives."""
+    if not isinstance(training, ArrayTraining):
+        return ""
+    expected = shape.scale * math.sqrt(np.mean(prior_lengths(training.x, training.gates, training.depth) ** 2))
+    ratio = math.sqrt(np.mean(training.y**2)) / expected
+    if ratio < STRANGE:
+        return ""
+    return f". Labels are {ratio:.0e} times the outputs that the prior gives: standardize inputs and labels, or raise sigma"
 
 
 class Solution(Predictor):

@@ -188,7 +188,7 @@ WRONG = {
     "unknown reading": ({"labels": "sgn"}, "mine.task.labels (under assumed) = 'sgn'; accepted: regression, sign or keys and values"),
     "few of a class": (CLASSES | {"labels": {"one_vs_rest": "eel"}, "P_t": 5}, "task.P_t = 5; accepted: at least 6, since class 'eel' has 20 of 120 samples"),
     "no such column": ({"path": "data.csv", "target": "anmal"}, "task.target = 'anmal'; accepted: a column of data.csv: row, size, constant, weight, animal; did you mean 'animal'?"),
-    "no such input": ({"path": "data.csv", "target": "animal", "inputs": ["row", "siz"]}, "task.inputs = 'siz'; accepted: a column of data.csv: row, size, constant, weight, animal; did you mean 'size'?"),
+    "no such input": ({"path": "data.csv", "target": "animal", "inputs": ["row", "sise"]}, "task.inputs = 'sise'; accepted: a column of data.csv: row, size, constant, weight, animal; did you mean 'size'?"),
     "no target": ({"path": "data.csv"}, "task.target is missing; accepted: a column of data.csv: row, size"),
     "nan in a column": ({"path": "nan.csv"}, "column size has 1 that are missing, NaN or infinite, the first in row 3 below the header"),
     "gap in a column": ({"path": "gap.csv"}, "column size has 1 that are missing, NaN or infinite, the first in row 3 below the header"),

@@ -160,7 +160,10 @@ def test_the_exact_posterior_is_a_method_too(data):
 def test_transformers_have_the_parameters_of_their_kinds():
     for transformer in TRANSFORMERS:
         fields = transformer.kind.model_fields
-        assert set(transformer().get_params()) == {*fields, "random_state"}
+        parameters = transformer().get_params()
+        assert set(parameters) == {*fields, "random_state"}
+        defaults = {name: field.default for name, field in fields.items() if not field.is_required()}
+        assert defaults.items() <= parameters.items()
         assert all(field.description in transformer.__doc__ for field in fields.values())
     left = set(REGISTRIES["gates"].own()) - {transformer.kind.kind_name() for transformer in TRANSFORMERS}
     assert left == {"file", "function", "top_down"}  # functions and matrices stand for themselves; sub-tasks aren't inputs

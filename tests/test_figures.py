@@ -91,6 +91,35 @@ def test_the_error_bar_counts_the_draws_that_are_there():
     np.testing.assert_allclose(mean - low, expected)
 
 
+def lines_of(*series):
+    """Label, colour and style of the lines of a panel with some series."""
+    ax, data = Canvas().subplots(), {f"{e}/{m}": dataset() for e in ("one_side", "other") for m in ("theory", "gp")}
+    data["both/theory"] = xr.concat([dataset(), dataset()], xr.Variable("L", [1, 2]))
+    REGISTRIES["panel"].make(CURVES | {"series": list(series)}).draw(ax, data, {})
+    return [(line.get_label(), line.get_color(), line.get_linestyle()) for line in ax.get_legend().get_lines()]
+
+
+def test_lines_of_the_same_method_differ_in_colour_and_name():
+    experiments = [{"experiment": e, "method": m} for e in ("one_side", "other") for m in ("theory", "gp")]
+    found = lines_of(*experiments)
+    assert [label for label, *_ in found] == [
+        "theory, one side",
+        "infinite width, one side",
+        "theory, other",
+        "infinite width, other",
+    ]
+    assert len(set(found)) == 4
+    assert [colour for _, colour, _ in found] == [style.BLUE, style.BLUE, style.ORANGE, style.ORANGE]
+    assert [look for *_, look in found] == ["-", "--", "-", "--"]
+    held = [{"experiment": "both", "method": "theory", "select": {"L": L}} for L in (1, 2)]
+    assert [label for label, *_ in lines_of(*held)] == ["theory, $L$ = 1", "theory, $L$ = 2"]
+    # Nothing changes where methods differ, or where names are given.
+    alone = [{"experiment": "one_side", "method": "theory"}, {"experiment": "other", "method": "gp"}]
+    assert lines_of(*alone) == [("theory", style.INK, "-"), ("infinite width", style.BLUE, "--")]
+    named = [{"experiment": e, "method": "theory", "name": e, "colour": "red"} for e in ("one_side", "other")]
+    assert [line[:2] for line in lines_of(*named)] == [("one_side", style.RED), ("other", style.RED)]
+
+
 def test_a_matrix_with_values_below_zero_has_a_scale_with_both_signs():
     values = xr.DataArray(np.array([[1.0, -2.0], [0.5, 3.0]]), dims=("row", "column"))
     assert (Picture(values, 2.5).least, Picture(values, 2.5).is_clipped) == (-2.5, True)
@@ -206,6 +235,10 @@ def test_the_best_point_of_any_quantity_is_marked_and_told():
     assert told == {("20", "1")}
     (ax, _), _, _ = heatmap(best={"by": "rank", "largest": True})
     assert (*ax.lines[0].get_xdata(), *ax.lines[0].get_ydata()) == (100, 100)
+    evidence = {"log_evidence": -plane().bias.values}
+    (ax, _), _, _ = heatmap(plane(**evidence), best={"by": "log_evidence"})
+    assert (*ax.lines[0].get_xdata(), *ax.lines[0].get_ydata()) == (20, 1)
+    assert "★ largest evidence" in ax.get_xlabel()
     panel = REGISTRIES["panel"].make(HEATMAP | {"best": {"by": "rank", "largest": True}})
     assert panel.heading() == "bias, star: largest rank of the kernel matrix"
 

@@ -100,7 +100,9 @@ def test_averaged_noise_takes_the_bias_of_a_long_step_away():
     data, sampling = task(points=5), Sampling(chains=48, draws=300, thin=10, warmup=300)
     arguments = dict(width=5, sigma=0.8, temperature=0.3, seed=4)
     exact = sample_posterior(*data, sampling=Sampling(chains=16, draws=1000, warmup=50), **arguments)
-    averaged, fresh = (langevin(*data, step=Step(0.5, noise), sampling=sampling, **arguments) for noise in ("averaged", "fresh"))
+    averaged, fresh = (
+        langevin(*data, step=Step(0.5, noise), sampling=sampling, **arguments) for noise in ("averaged", "fresh")
+    )
     assert (deviations(averaged, exact, allowed=0.02) < 4.5).all()
     assert deviations(fresh, exact, allowed=0.02).max() > 10
 

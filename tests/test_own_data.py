@@ -87,13 +87,25 @@ def test_sets_of_their_own_are_taken_whole_or_in_part(folder):
     assert REGISTRIES["task"].make({"kind": "file", "path": "sets.npz"}).sizes().P_t == 40
 
 
-def test_inputs_are_standardized_by_the_training_samples_alone(folder):
+def test_inputs_and_labels_are_standardized_by_the_training_samples_alone(folder):
     plain, scaled = (make_task(FILE | {"standardize": standardize}, seed=1) for standardize in (False, True))
     mean, deviation = plain.x.mean(axis=0), plain.x.std(axis=0)
     np.testing.assert_allclose(scaled.x.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(scaled.x.std(axis=0), [1, 1, 0, 1])
     np.testing.assert_allclose(scaled.x_test[:, [0, 1, 3]], ((plain.x_test - mean) / deviation)[:, [0, 1, 3]])
     assert not scaled.x_test[:, 2].any()
+    np.testing.assert_allclose(scaled.y_test, (plain.y_test - plain.y.mean()) / plain.y.std())
+    inputs = make_task(FILE | {"standardize": "inputs"}, seed=1)
+    assert np.array_equal(inputs.x, scaled.x)
+    assert np.array_equal(inputs.y, plain.y)
+
+
+@pytest.mark.parametrize("y", [np.where(np.arange(N) % 3 == 0, -1, 1), np.arange(N) % 3 == 0])
+def test_labels_of_two_signs_are_classes_and_keep_their_values(folder, y):
+    np.savez("signs.npz", x=np.load("data.npz")["x"], y=y)
+    task = make_task(FILE | {"path": "signs.npz", "standardize": True}, seed=1)
+    assert set(task.y) == {-1, 1}
+    assert sorted([(task.y == 1).mean(), (task.y == -1).mean()]) == pytest.approx([1 / 3, 2 / 3])
 
 
 def test_other_formats_give_the_same(folder):
@@ -175,7 +187,15 @@ WRONG = {
     "unknown class": (CLASSES | {"labels": {"one_vs_rest": "dgo"}}, "accepted: one of the classes cat, dog, eel; did you mean 'dog'?"),
     "unknown reading": ({"labels": "sgn"}, "mine.task.labels (under assumed) = 'sgn'; accepted: regression, sign or keys and values"),
     "few of a class": (CLASSES | {"labels": {"one_vs_rest": "eel"}, "P_t": 5}, "task.P_t = 5; accepted: at least 6, since class 'eel' has 20 of 120 samples"),
-    "no such column": ({"path": "data.csv", "target": "anmal"}, "accepted: a file with anmal; this one has row, size, constant, weight, animal; did you mean 'animal'?"),
+    "no such column": ({"path": "data.csv", "target": "anmal"}, "task.target = 'anmal'; accepted: a column of data.csv: row, size, constant, weight, animal; did you mean 'animal'?"),
+    "no such input": ({"path": "data.csv", "target": "animal", "inputs": ["row", "sise"]}, "task.inputs = 'sise'; accepted: a column of data.csv: row, size, constant, weight, animal; did you mean 'size'?"),
+    "no target": ({"path": "data.csv"}, "task.target is missing; accepted: a column of data.csv: row, size"),
+    "nan in a column": ({"path": "nan.csv"}, "column size has 1 that are missing, NaN or infinite, the first in row 3 below the header"),
+    "gap in a column": ({"path": "gap.csv"}, "column size has 1 that are missing, NaN or infinite, the first in row 3 below the header"),
+    "text in a column": ({"path": "odd.csv"}, "numbers; column size has entries such as 'n/a', the first in row 3 below the header"),
+    "gap in labels": ({"path": "unlabelled.csv"}, "a label for each sample; column y has none in row 3 below the header"),
+    "one class": ({"path": "same.csv"}, "task.path = 'same.csv'; accepted: labels of at least two classes; all are 'cat'"),
+    "0 and 1": ({"path": "binary.npz"}, "task.labels is missing; accepted: sign, if they are classes, or regression, if they are numbers, since there are two labels: 0 and 1"),
     "text column": ({"path": "data.csv", "target": "size"}, "accepted: numbers; column animal has entries such as 'cat'"),
     "columns of arrays": ({"target": "y"}, "task.target = 'y'; accepted: nothing, since columns are those of .csv files"),
     "another checksum": ({"sha256": "00"}, "task.sha256 = '00'; accepted: "),
@@ -187,6 +207,17 @@ def damaged(folder):
     data = np.load("data.npz")
     x, y = data["x"], data["y"]
     np.savez("objects.npz", x=x, y=np.array([{}] * N))
+    np.savez("binary.npz", x=x, y=np.arange(N) % 2)
+    for name, entry, label, other in (
+        ("nan", "nan", "cat", "dog"),
+        ("gap", "", "cat", "dog"),
+        ("odd", "n/a", "cat", "dog"),
+        ("unlabelled", "1", "", "dog"),
+        ("same", "1", "cat", "cat"),
+    ):
+        lines = ["size,weight,y", *[f"{i},{i % 7},{('cat', other)[i % 2]}" for i in range(N)]]
+        lines[3] = f"{entry},3,{label}"
+        (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
     np.savez("nan.npz", x=np.where((np.arange(N) == 7)[:, None] & (np.arange(4) == 1), np.nan, x), y=y)
     np.savez("short.npz", x=x, y=y[1:])
     np.savez("wide.npz", x=x, y=np.stack([y, y], axis=1))

@@ -52,6 +52,8 @@ def test_what_is_loaded_predicts_the_same_bit_by_bit(case, tmp_path):
 
 def test_files_that_are_no_solutions_are_named(tmp_path):
     path = tmp_path / "solution.nc"
+    with pytest.raises(FileError, match="there is no folder"):
+        ggdln.gp_limit(np.eye(2), np.ones((2, 1)), np.ones(2)).save(tmp_path / "absent/x.nc")
     with pytest.raises(FileError, match="no such file"):
         ggdln.load(path)
     CASES["theory"]().save(path)

@@ -507,3 +507,16 @@ def test_geometry_groups_samples_with_equal_gates():
             w = np.asfortranarray(rng.standard_normal((50, 50)))
             left = np.vdot(geometry.expand(np.asfortranarray(v + v.T)), w)
             assert left == pytest.approx(np.vdot(v + v.T, geometry.contract(w.copy(order="F"))), rel=1e-10)
+
+
+def test_labels_in_other_units_are_named_where_nothing_converges():
+    rng = np.random.default_rng(0)
+    x, gates, y = 0.05 * rng.standard_normal((40, 5)), rng.standard_normal((40, 3)) > 0, 150 + 70 * rng.standard_normal(40)
+    network = {"width": 10, "temperature": 0.01, "solver": Solver(max_evaluations=2)}
+    with pytest.raises(ConvergenceError, match=r"Labels are \de\+0\d times the outputs that the prior gives: standardize"):
+        solve(x, gates, y, **network)
+    with pytest.raises(ConvergenceError) as error:
+        solve(20 * x, gates, (y - 150) / 70, **network)
+    assert "standardize" not in str(error.value)
+    with pytest.raises(InputError, match=r"gates: expected numbers, got a function .* such as gates\(x\)"):
+        solve(x, lambda x: x > 0, y, width=10)

@@ -1,5 +1,7 @@
 """What checkers, editors and help see of the public names, which are loaded lazily; and the errors of what is given wrongly."""
 
+import inspect
+import re
 import subprocess
 import sys
 
@@ -11,7 +13,25 @@ import ggdln
 from ggdln.core.errors import InputError
 from ggdln.public import LINES, NAMES
 
-PROGRAM = "import ggdln\nreveal_type(ggdln.solve)\nreveal_type(ggdln.GGDLNRegressor(width=3))\n"
+PROGRAM = """
+import ggdln
+
+x = [[0.0], [1.0]]
+gates = ggdln.fit_gates({"kind": "random", "M": 3}, x, seed=0)
+solution = ggdln.solve(x, gates(x), [0.0, 1.0], width=3, temperature=0.1)
+network = ggdln.GGDLNRegressor(ggdln.RandomGates(M=3), width=3).fit(x, [0.0, 1.0])
+reveal_type(gates)
+reveal_type(solution)
+reveal_type(solution.predict(x, gates(x)))
+reveal_type(network)
+reveal_type(network.predict(x))
+reveal_type(ggdln.solve(x, gates(x), [0.0, 1.0], width=3, loops=1))
+ggdln.solve(x, gates(x), [0.0, 1.0], width="3")
+ggdln.RandomGates(m=3)
+"""
+SEEN = ("FittedGates", "Solution", "tuple[", "GGDLNRegressor", "ndarray", "LoopSolution")
+WRONG = (14, 15)
+"""Lines in which a width is text, and M is written m."""
 
 
 def test_every_public_name_is_listed_with_a_line_and_found():
@@ -35,15 +55,20 @@ def test_checkers_see_signatures(checker, tmp_path):
     (tmp_path / "use.py").write_text(PROGRAM)
     command = [sys.executable, "-m", checker, *(["--pythonpath", sys.executable] if checker == "pyright" else []), "use.py"]
     told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stdout
-    assert "width" in told
-    assert "GGDLNRegressor" in told
+    revealed = re.findall(r"(?:Revealed type is|Type of \".*\" is) \"(.*)\"$", told, re.M)
+    assert [type_ for type_, name in zip(revealed, SEEN, strict=True) if name not in type_] == [], told
+    assert tuple(sorted({int(line) for line in re.findall(r"use\.py:(\d+).*error", told)})) == WRONG, told
 
 
 def test_editors_complete_names_and_arguments():
-    script = jedi.Script("import ggdln\nggdln.solv")
-    assert {"solve", "solve_exact", "solve_sweep"} <= {found.name for found in script.complete(2, 10)}
-    (signature,) = jedi.Script("import ggdln\nggdln.solve(").get_signatures(2, 12)
-    assert {"width", "depth", "sigma", "temperature"} <= {parameter.name for parameter in signature.params}
+    names = {found.name for found in jedi.Script("import ggdln\nggdln.").complete(2, 6)}
+    assert set(NAMES) <= names
+    for name in NAMES:
+        call = f"ggdln.{name}("
+        seen = jedi.Script(f"import ggdln\n{call}").get_signatures(2, len(call))
+        expected = list(inspect.signature(getattr(ggdln, name)).parameters)
+        assert [[parameter.name for parameter in signature.params] for signature in seen] == [expected] * len(seen), name
+        assert seen, name
 
 
 RANDOM = {"kind": "random", "M": 3}

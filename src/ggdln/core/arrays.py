@@ -56,11 +56,24 @@ def read(path):
     return Arrays(values, hashlib.sha256(content).hexdigest())
 
 
-def numbers(name, array, *ndim):
-    """An array of finite numbers with so many dimensions, in the type that it has."""
+def counted(row):
+    """A row of an array in words."""
+    return f"row {row}"
+
+
+def below_header(row):
+    """A row of a table in words, as one who looks into the file counts them."""
+    return f"row {row + 1} below the header"
+
+
+def numbers(name, array, *ndim, row=counted):
+    """An array of finite numbers with so many dimensions, in the type that it has. row: how a row is named."""
     array = np.asarray(array)
     if array.dtype.kind not in NUMBERS:
-        raise FileError(f"numbers; {name} has entries such as {_odd(array)!r}")
+        at, odd = _odd(array)
+        if odd is not None:
+            raise FileError(f"numbers; {name} has entries such as {odd!r}, the first in {row(at)}")
+        array = np.where(array == "", "nan", array).astype(np.float64)  # texts such as nan
     if array.ndim not in ndim:
         raise FileError(f"{name} with {' or '.join(map(str, ndim))} dimension(s); its shape is {array.shape}")
     if 0 in array.shape:
@@ -68,18 +81,21 @@ def numbers(name, array, *ndim):
     wrong = ~np.isfinite(array)
     if wrong.any():
         first = int(np.flatnonzero(wrong.reshape(len(array), -1).any(axis=1))[0])
-        raise FileError(f"finite numbers; {name} has {wrong.sum()} that are missing, NaN or infinite, the first in row {first}")
+        told = f"{wrong.sum()} that are missing, NaN or infinite, the first in {row(first)}"
+        raise FileError(f"finite numbers; {name} has {told}")
     return array
 
 
 def _odd(array):
-    """The first entry that isn't a number."""
-    for entry in array.ravel().tolist():
+    """Row and value of the first entry that isn't a number; None if there is no such."""
+    if array.dtype.kind not in "OU":
+        return 0, str(array.ravel()[0])
+    for i, entry in enumerate(array.ravel().tolist()):
         try:
-            float(entry)
+            float(entry or "nan")
         except (TypeError, ValueError):
-            return entry
-    return array.ravel()[0]
+            return i // (array.size // len(array)), entry
+    return 0, None
 
 
 def _npz(content):
@@ -115,7 +131,8 @@ READERS = {".npz": _npz, ".csv": _csv, ".nc": _nc}
 
 
 def _plain(array):
-    """Text as an array of text, where it comes as objects."""
-    if array.dtype.kind == "O" and all(isinstance(entry, str) for entry in array.ravel()):
-        return array.astype(str)
-    return array
+    """Text as an array of text, where it comes as objects; what is missing there is an empty one."""
+    if array.dtype.kind != "O":
+        return array
+    whole = ["" if entry is None or entry != entry else entry for entry in array.ravel()]
+    return np.array(whole).reshape(array.shape) if all(isinstance(entry, str) for entry in whole) else array

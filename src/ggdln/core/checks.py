@@ -10,6 +10,10 @@ from ggdln.core.errors import InputError
 
 def array(name, value, *ndim):
     """`value` as a finite float64 array with `ndim` dimensions, or one of several numbers of them."""
+    if callable(value) and not hasattr(value, "__array__"):
+        raise InputError(
+            f"{name}: expected numbers, got a function ({type(value).__name__}); give its values, such as {name}(x)"
+        )
     try:
         given = np.asarray(value)
         if given.dtype.kind in "SUmM":

@@ -36,6 +36,7 @@ class Variable:
     label: str = ""
     axes: tuple = ()  # names of rows and columns, for a matrix
     single: bool = True  # one number at each point of a sweep
+    more_is_better: bool = False  # where it says how good something is
 
 
 @dataclass(frozen=True)

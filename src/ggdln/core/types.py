@@ -1,5 +1,6 @@
 """Arrays by their shapes, for annotations: P training and n other inputs of dimension N0, M gates, C outputs."""
 
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -7,6 +8,12 @@ from jaxtyping import Float, Real
 
 Array: TypeAlias = Any
 """Whatever numpy makes an array of: lists, arrays, data frames."""
+PerLayer: TypeAlias = float | Sequence[float] | np.ndarray
+"""One number, or one for each layer."""
+Several: TypeAlias = float | Sequence[float] | np.ndarray
+"""One number, or several that are tried."""
+Told: TypeAlias = bool | Callable[[int, int, float, float], object]
+"""Progress: whether it is printed, or a function (done, total, rate, seconds_left)."""
 
 Inputs: TypeAlias = Real[np.ndarray, "P N0"]
 Gatings: TypeAlias = Real[np.ndarray, "P M"]

@@ -1,10 +1,10 @@
 """Classification with a globally gated deep linear network."""
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import ndtr
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
@@ -17,7 +17,7 @@ LEAST_VARIANCE = 1e-12
 """Of labels, which at T = 0 have none at inputs of the training set."""
 
 
-class GGDLNClassifier(ClassifierMixin, GatedNetwork):
+class GGDLNClassifier(GatedNetwork, ClassifierMixin, BaseEstimator):
     """Learns classes y (P,) of any kind from inputs X (P, N0).
 
     Two classes are -1 and +1, in the order of `classes_`; of more, each has an output of its own, which is +1 for its inputs
@@ -39,7 +39,7 @@ class GGDLNClassifier(ClassifierMixin, GatedNetwork):
         y = column_or_1d(y, warn=True)
         self.classes_, of = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            raise InputError(f"y: got one class, {self.classes_[0]!r}; accepted: at least two classes")
+            raise InputError(f"y: got one class, {str(self.classes_[0])!r}; accepted: at least two classes")
         signs = 2.0 * (of[:, None] == np.arange(len(self.classes_))) - 1
         return self._learn(X, signs[:, 1] if len(self.classes_) == 2 else signs, gates)
 
@@ -82,7 +82,7 @@ class GGDLNClassifier(ClassifierMixin, GatedNetwork):
         mean, variance = self.solution_.predict(x, g)
         return mean, variance + self.temperature_
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags

@@ -1,7 +1,7 @@
 """Gates as transformers: `fit` fixes them for training inputs without labels, `transform` gives their values (n, M) at any.
 
-A transformer is made from a kind of `ggdln.gates`, whose parameters are those of its constructor. Only defaults that the kind
-leaves open are given here, since scikit-learn wants estimators that can be made without arguments.
+A transformer is made from a kind of `ggdln.gates`, whose parameters are those of its constructor, with a default for each,
+since scikit-learn wants estimators that can be made without arguments. They are written out for editors and type checkers.
 """
 
 import inspect
@@ -29,16 +29,10 @@ class GateTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     kind: ClassVar[type[Gates]]
     gates_: FittedGates
 
-    def __init_subclass__(cls, kind: type[Gates], **defaults: Any) -> None:
+    def __init_subclass__(cls, kind: type[Gates]) -> None:
         super().__init_subclass__()
-        cls.kind, fields, keyword = kind, kind.model_fields, inspect.Parameter.KEYWORD_ONLY
-        parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
-        for name, field in fields.items():
-            default = defaults.get(name, field.default)
-            parameters.append(inspect.Parameter(name, keyword, default=default, annotation=field.annotation))
-        parameters.append(inspect.Parameter("random_state", keyword, default=0, annotation=Any))
-        cls.__init__ = _constructor(inspect.Signature(parameters, return_annotation=None))  # type: ignore[method-assign]
-        told = {name: field.description for name, field in fields.items()} | {"random_state": RANDOM_STATE}
+        cls.kind = kind
+        told = {name: field.description for name, field in kind.model_fields.items()} | {"random_state": RANDOM_STATE}
         lines = [f"    {name}: {text}" for name, text in told.items()]
         cls.__doc__ = "\n".join([inspect.getdoc(kind) or "", "", *lines])
 
@@ -60,35 +54,46 @@ class GateTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return len(self.gates_)
 
 
-def _constructor(signature: inspect.Signature) -> Any:
-    """An __init__ that keeps its arguments, as scikit-learn wants it."""
-
-    def __init__(self: Any, *args: Any, **given: Any) -> None:
-        bound = signature.bind(self, *args, **given)
-        bound.apply_defaults()
-        for name, value in bound.arguments.items():
-            if name != "self":
-                setattr(self, name, value)
-
-    __init__.__signature__ = signature  # type: ignore[attr-defined]
-    return __init__
+class RandomGates(GateTransformer, kind=Random):
+    def __init__(self, *, M: int = 16, b: float = 0.0, random_state: Any = 0) -> None:
+        self.M = M
+        self.b = b
+        self.random_state = random_state
 
 
-class RandomGates(GateTransformer, kind=Random, M=16):
-    pass
+class RectifiedGates(GateTransformer, kind=Rectified):
+    def __init__(self, *, M: int = 16, b: float = 0.0, random_state: Any = 0) -> None:
+        self.M = M
+        self.b = b
+        self.random_state = random_state
 
 
-class RectifiedGates(GateTransformer, kind=Rectified, M=16):
-    pass
+class LocalGates(GateTransformer, kind=Local):
+    def __init__(self, *, M: int = 16, b: float = 0.0, subsets: int = 1, random_state: Any = 0) -> None:
+        self.M = M
+        self.b = b
+        self.subsets = subsets
+        self.random_state = random_state
 
 
-class LocalGates(GateTransformer, kind=Local, M=16, subsets=1):
-    pass
+class OpenGates(GateTransformer, kind=Open):
+    def __init__(self, *, M: int = 1, random_state: Any = 0) -> None:
+        self.M = M
+        self.random_state = random_state
 
 
-class OpenGates(GateTransformer, kind=Open, M=1):
-    pass
-
-
-class SoftKMeansGates(GateTransformer, kind=SoftKmeans, M=4, stiffness=3.0):
-    pass
+class SoftKMeansGates(GateTransformer, kind=SoftKmeans):
+    def __init__(
+        self,
+        *,
+        M: int = 4,
+        stiffness: float = 3.0,
+        max_iterations: int = 3000,
+        tolerance: float = 1e-6,
+        random_state: Any = 0,
+    ) -> None:
+        self.M = M
+        self.stiffness = stiffness
+        self.max_iterations = max_iterations
+        self.tolerance = tolerance
+        self.random_state = random_state

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ggdln.core.errors import InputError
@@ -29,7 +29,7 @@ EVIDENCE = "evidence"
 METHODS = ("theory", "gp", "exact")
 
 
-class GatedNetwork(BaseEstimator):
+class GatedNetwork:
     """Parameters and inputs of both estimators.
 
     gates           a transformer such as `RandomGates(M=16)`, which is the default; a mapping as for `ggdln.fit_gates`; or a

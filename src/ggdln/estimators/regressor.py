@@ -1,9 +1,9 @@
 """Regression with a globally gated deep linear network."""
 
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
-from sklearn.base import RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import validate_data
 
 from ggdln.core.errors import InputError
@@ -12,7 +12,7 @@ from ggdln.estimators._seed import seed_of
 from ggdln.estimators.network import GatedNetwork
 
 
-class GGDLNRegressor(RegressorMixin, GatedNetwork):
+class GGDLNRegressor(GatedNetwork, RegressorMixin, BaseEstimator):
     """Learns labels y (P,), or (P, C) for C outputs of one network, from inputs X (P, N0)."""
 
     def fit(self, X: Array, y: Array, gates: Array | None = None) -> Self:
@@ -25,6 +25,12 @@ class GGDLNRegressor(RegressorMixin, GatedNetwork):
             self._y_mean, self._y_scale = y.mean(axis=0), np.where(deviation > 0, deviation, 1.0)
         return self._learn(X, (y - self._y_mean) / self._y_scale, gates)
 
+    @overload
+    def predict(
+        self, X: Array, return_std: Literal[False] = False, return_cov: Literal[False] = False, gates: Array | None = None
+    ) -> np.ndarray: ...
+    @overload
+    def predict(self, X: Array, return_std: bool = False, return_cov: bool = False, gates: Array | None = None) -> Any: ...
     def predict(self, X: Array, return_std: bool = False, return_cov: bool = False, gates: Array | None = None) -> Any:
         """Mean of the output at X (n, N0): (n,), or (n, C); with its standard deviation, or covariance between inputs.
 

@@ -4,8 +4,9 @@ Each module without an underscore is a kind of gates, a subclass of `Gates`. `fi
 `FittedGates`, which map inputs (P, N0) to gate values (P, M) and hold all that is needed for new inputs.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -14,6 +15,7 @@ from ggdln.core import checks, seeds
 from ggdln.core.display import Shown
 from ggdln.core.errors import InputError
 from ggdln.core.kinds import REGISTRIES, Costs, Kind, Terms, Variable
+from ggdln.core.types import Array
 
 Threshold = Annotated[float, Field(ge=-1000, le=1000, description="Threshold b of the gates")]
 
@@ -70,13 +72,13 @@ class FittedGates(Shown):
     arrays: dict
     report: dict = field(default_factory=dict)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.kind.M
 
     def facts(self):
         return self.kind.spec() | self.report
 
-    def __call__(self, x, subtask=None, row=None):
+    def __call__(self, x: Array, subtask: Array | None = None, row: Array | None = None) -> np.ndarray:
         """Gate values (P, M) of inputs x (P, N0).
 
         `subtask` (P,) is needed where the gates depend on the sub-task, `row` (P,) where they are looked up.
@@ -89,7 +91,7 @@ class FittedGates(Shown):
         return self.kind.values(x, subtask, **more, **self.arrays)
 
 
-def fit_gates(spec, x, *, seed, draw=0, subtask=None):
+def fit_gates(spec: Mapping[str, Any], x: Array, *, seed: int, draw: int = 0, subtask: Array | None = None) -> FittedGates:
     """Gates of `spec`, a mapping with "kind", "M" and the parameters of that kind, for unlabelled training inputs x.
 
     Draw number `draw`; random gates of the same draw are nested in M. Only kinds that learn look at the values of x; the

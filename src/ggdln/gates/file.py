@@ -72,6 +72,8 @@ def _table(path, version):
     """The gates (n, M) in one state of a file, and its checksum."""
     found = arrays.read(path)
     if path.endswith(".csv"):
-        columns = [arrays.numbers(f"column {name}", column, 1) for name, column in found.values.items()]
+        columns = [
+            arrays.numbers(f"column {name}", column, 1, row=arrays.below_header) for name, column in found.values.items()
+        ]
         return np.stack(columns, axis=1), found.sha256
     return arrays.numbers("gates", found["gates"], 2), found.sha256

@@ -11,20 +11,34 @@ is no step size.
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
+import xarray as xr
 
 from ggdln.core.errors import ConvergenceError
+from ggdln.core.types import Array
 from ggdln.networks import pairs
 from ggdln.networks.data import Data
 from ggdln.networks.device import hosted
 from ggdln.networks.sampling import Chains
-from ggdln.networks.settings import Sampling, group_of, network_of
+from ggdln.networks.settings import Runtime, Sampling, group_of, network_of
 from ggdln.networks.state import State
 
 
-def sample_posterior(x, gates, y, x_test, gates_test, *, temperature, seed, sampling=None, runtime=None, **network):
+def sample_posterior(
+    x: Array,
+    gates: Array,
+    y: Array,
+    x_test: Array,
+    gates_test: Array,
+    *,
+    temperature: float,
+    seed: int,
+    sampling: Sampling | None = None,
+    runtime: Runtime | None = None,
+    **network: Any,
+) -> xr.Dataset:
     """Draws from p(w) ~ exp(-1/(2T) sum (f - y)^2 - sum_l |w_l|^2 / (2 sigma_l^2)) by blocked Gibbs sweeps, at any depth.
 
     x (P, N0), gates (P, M), y (P,) or, for C outputs that share the hidden layers, (P, C); x_test (P_t, N0), gates_test (P_t,

@@ -8,21 +8,36 @@ the prior, where those directions already are in equilibrium. With `averaged` no
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
+import xarray as xr
 
 from ggdln.core import checks
+from ggdln.core.types import Array
 from ggdln.networks.data import Data
 from ggdln.networks.descent import power_iteration, start_vector
 from ggdln.networks.sampling import Chains
-from ggdln.networks.settings import Sampling, Step, group_of, network_of
+from ggdln.networks.settings import Runtime, Sampling, Step, group_of, network_of
 from ggdln.networks.state import State
 
 START_ITERATIONS, TRACK_EVERY = 30, 20
 
 
-def langevin(x, gates, y, x_test, gates_test, *, temperature, seed, step=0.2, sampling=None, runtime=None, **network):
+def langevin(
+    x: Array,
+    gates: Array,
+    y: Array,
+    x_test: Array,
+    gates_test: Array,
+    *,
+    temperature: float,
+    seed: int,
+    step: float | Step = 0.2,
+    sampling: Sampling | None = None,
+    runtime: Runtime | None = None,
+    **network: Any,
+) -> xr.Dataset:
     """Langevin chains of gated networks, at any depth: `warmup` steps, then `draws` states, one every `thin` steps.
 
     eps = step / (largest tangent eigenvalue). The eigenvalue is followed during warm-up and then held at the largest

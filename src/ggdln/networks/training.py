@@ -14,20 +14,33 @@ import xarray as xr
 
 from ggdln.core import checks, seeds
 from ggdln.core.progress import Progress
+from ggdln.core.types import Array
 from ggdln.networks.checkpoint import Checkpoint
 from ggdln.networks.data import Data
 from ggdln.networks.descent import Descent
 from ggdln.networks.device import Place, group_size, to_numpy
 from ggdln.networks.flow import Flow
 from ggdln.networks.network import GatedNetwork, ReluNetwork
-from ggdln.networks.settings import FLOW_VECTORS, Network, floats_per_run, group_of, network_of
+from ggdln.networks.settings import FLOW_VECTORS, Network, Runtime, Training, floats_per_run, group_of, network_of
 from ggdln.networks.state import TrainingState
 from ggdln.networks.status import CONVERGED, DIVERGED, FLOOR, STATUS, UNFINISHED
 
 EXPLODED = 1e6
 
 
-def train_ensemble(x, gates, y, x_test, gates_test, *, runs, seed, training=None, runtime=None, **network):
+def train_ensemble(
+    x: Array,
+    gates: Array,
+    y: Array,
+    x_test: Array,
+    gates_test: Array,
+    *,
+    runs: int,
+    seed: int,
+    training: Training | None = None,
+    runtime: Runtime | None = None,
+    **network: Any,
+) -> xr.Dataset:
     """Gated networks trained from `runs` initial weights of std sigma, numbered first_run, first_run + 1, ...
 
     x (P, N0), gates (P, M), y (P,) or, for C outputs that share the hidden layers, (P, C); x_test (P_t, N0), gates_test (P_t,
@@ -56,7 +69,18 @@ def train_ensemble(x, gates, y, x_test, gates_test, *, runs, seed, training=None
     return ensemble.train().assign_attrs(floor=ensemble.floor, dead_inputs=int((data.gates == 0).all(1).sum()))
 
 
-def train_relu(x, y, x_test, *, width, sigma=1.0, runs, seed, training=None, runtime=None):
+def train_relu(
+    x: Array,
+    y: Array,
+    x_test: Array,
+    *,
+    width: int,
+    sigma: float | tuple[float, ...] = 1.0,
+    runs: int,
+    seed: int,
+    training: Training | None = None,
+    runtime: Runtime | None = None,
+) -> xr.Dataset:
     """Fully trained ReLU networks f = a . relu(W x / sqrt(N0)) / sqrt(N): a baseline with the same prior and stop rule.
 
     Arguments and result as for `train_ensemble`, without gates, so that m and n have one value; sigma may be one for W and one

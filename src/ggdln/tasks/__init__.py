@@ -3,8 +3,9 @@
 A kind makes one independent draw at a time: a training and a test set, `TaskData`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -111,7 +112,7 @@ class Task(Kind):
         raise NotImplementedError
 
 
-def make_task(spec, *, seed, draw=0, digits=None):
+def make_task(spec: Mapping[str, Any], *, seed: int, draw: int = 0, digits: Any = None) -> TaskData:
     """Draw number `draw` of the task `spec`, a mapping with "kind" and the parameters of that kind: `TaskData`.
 
     `digits` is a `ggdln.tasks._digits.Digits`, for the kinds made from MNIST (default: the source that the task names).

@@ -41,9 +41,11 @@ class Samples:
                 raise FileError("both x_test and y_test, or none of them")
             if x is not None:
                 object.__setattr__(self, f"x{suffix}", _inputs(f"x{suffix}", x))
-                object.__setattr__(self, f"y{suffix}", _targets(f"y{suffix}", y, len(x)))
+                object.__setattr__(self, f"y{suffix}", targets(f"y{suffix}", y, len(x)))
         if self.x_test is not None and self.x_test.shape[1] != self.x.shape[1]:
             raise FileError(f"inputs of one dimension; x has {self.x.shape[1]}, x_test {self.x_test.shape[1]}")
+        if (self.classes or self.y.dtype.kind == "U") and len({*self.y, *(() if self.y_test is None else self.y_test)}) == 1:
+            raise FileError(f"labels of at least two classes; all are {_name(self.y[0])!r}")
 
     @property
     def megabytes(self):
@@ -60,18 +62,18 @@ def _inputs(name, x):
     return x.reshape(len(x), -1)
 
 
-def _targets(name, y, count):
-    """Labels as they are: numbers or texts, one for each sample."""
+def targets(name, y, count=None, row=arrays.counted):
+    """Labels as they are: numbers or texts, one for each of so many samples. row: how rows are named."""
     y = np.asarray(y)
     y = y.astype(str) if y.dtype.kind == "S" else y
     if y.dtype.kind != "U":
-        y = arrays.numbers(name, y, 1, 2)
+        y = arrays.numbers(name, y, 1, 2, row=row)
     elif (y == "").any():
-        raise FileError(f"a label for each sample; {name} has none in row {int(np.flatnonzero(y == '')[0])}")
+        raise FileError(f"a label for each sample; {name} has none in {row(int(np.flatnonzero(y == '')[0]))}")
     y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
     if y.ndim != 1:
         raise FileError(f"one label for each sample; {name} has the shape {y.shape}")
-    if len(y) != count:
+    if count not in (None, len(y)):
         raise FileError(f"a label for each sample; {name} has {len(y)} for {count} inputs")
     return y
 
@@ -100,10 +102,20 @@ def read_labels(y, how, classes=False):
     known, of = np.unique(y, return_inverse=True)
     names = [_name(value) for value in known.tolist()]
     if how is None:
-        how = "regression" if known.dtype.kind in arrays.NUMBERS and not classes else "sign"
+        how = _usual(known, names, classes)
     if isinstance(how, OneVsRest):
         return _one_vs_rest(of, names, how.one_vs_rest)
     return READINGS[how](y, of, names)
+
+
+def _usual(known, names, classes):
+    """How labels with these values are read if nothing is said."""
+    if classes or known.dtype.kind not in "iuf" or known.tolist() == [-1, 1]:
+        return "sign"
+    if len(known) == 2:
+        told = "sign, if they are classes, or regression, if they are numbers"
+        raise FileError(f"{told}, since there are two labels: {names[0]} and {names[1]}")
+    return "regression"
 
 
 def _name(value):
@@ -165,12 +177,12 @@ class FromSamples(Task):
         None,
         description="How labels are read. regression: numbers as they are; sign: two classes become -1 and +1, in the order of "
         "their names; {one_vs_rest: CLASS}: that class becomes +1, all others -1. By default numbers are taken as they are and "
-        "two classes by their sign",
+        "two classes by their sign; two numbers other than -1 and +1 may be either",
     )
-    standardize: bool = Field(
+    standardize: bool | Literal["inputs"] = Field(
         False,
-        description="Each input dimension to mean 0 and standard deviation 1 of the training samples of the draw; "
-        "those that are constant there become 0",
+        description="Each input dimension, and labels of a regression, to mean 0 and standard deviation 1 of the training "
+        "samples of the draw; those that are constant there become 0. inputs: these alone",
     )
     sha256: str | None = Field(
         None, description="Checksum of the source; filled in by the workflow, and compared where it is given"
@@ -270,10 +282,13 @@ class FromSamples(Task):
         x_test = (samples.x_test if own else samples.x)[test].astype(np.float64)
         if self.standardize:
             x, x_test = standardized(x, x_test)
+        y, y_test = pools[0].y[train], pools[1].y[test]
+        if self.standardize is True and pools[0].classes is None:
+            y, y_test = standardized(y, y_test)
         notes = {"row": (("train",), train), "row_test": (("test",), test + (len(samples.x) if own else 0))}
         if pools[0].names:
             notes["class_name"] = (("class",), np.array(pools[0].names))
-        return TaskData(x=x, y=pools[0].y[train], x_test=x_test, y_test=pools[1].y[test], notes=notes)
+        return TaskData(x=x, y=y, x_test=x_test, y_test=y_test, notes=notes)
 
     @staticmethod
     def _chosen(pool, count, rng):
@@ -295,7 +310,7 @@ def stratified(classes, rng):
 
 
 def standardized(x, x_test):
-    """Inputs (P, N0) and (P_t, N0) by the mean and standard deviation of each dimension of the first."""
+    """Inputs (P, N0) and (P_t, N0), or labels (P,) and (P_t,), by mean and deviation of each dimension of the first."""
     mean, deviation = x.mean(axis=0), x.std(axis=0)
     scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=np.ptp(x, axis=0) > 0)
     return (x - mean) * scale, (x_test - mean) * scale

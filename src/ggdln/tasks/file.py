@@ -8,8 +8,8 @@ from pydantic import Field
 
 from ggdln.core import arrays
 from ggdln.core.errors import FileError
-from ggdln.core.problems import Problem
-from ggdln.tasks._samples import FromSamples, Samples
+from ggdln.core.problems import Problem, choices
+from ggdln.tasks._samples import FromSamples, Samples, targets
 
 
 class File(FromSamples):
@@ -32,7 +32,27 @@ class File(FromSamples):
         if Path(self.path).suffix in (".npz", ".nc") and named:
             told = "nothing, since columns are those of .csv files; other files have arrays x and y"
             return [Problem(f"task.{key}", getattr(self, key), told) for key in named]
-        return super().problems(counts)
+        return self._column_problems() or super().problems(counts)
+
+    def _column_problems(self):
+        """Columns that a .csv file hasn't got."""
+        try:
+            known = list(arrays.read(self.path).values) if Path(self.path).suffix == ".csv" else None
+        except FileError:
+            return []  # said when it is loaded
+        if known is None:
+            return []
+        asked = [("target", self.target or "y"), *(("inputs", name) for name in self.inputs or ())]
+        return [
+            Problem(
+                f"task.{key}",
+                name if getattr(self, key) else None,
+                f"a column of {self.path}: {choices(name, known)}",
+                "" if getattr(self, key) else "missing",
+            )
+            for key, name in asked
+            if name not in known
+        ]
 
     def load(self):
         return _samples(self.path, arrays.version(self.path), tuple(self.inputs or ()), self.target or "y")
@@ -43,11 +63,11 @@ def _samples(path, version, inputs, target):
     """The samples of one state of a file."""
     found = arrays.read(path)
     if Path(path).suffix == ".csv":
-        labels = found[target]
+        labels = targets(f"column {target}", found[target], row=arrays.below_header)
         inputs = inputs or tuple(name for name in found.values if name != target)
         if target in inputs or not inputs:
             raise FileError(f"input columns beside {target}, which holds the labels")
-        columns = [arrays.numbers(f"column {name}", found[name], 1) for name in inputs]
+        columns = [arrays.numbers(f"column {name}", found[name], 1, row=arrays.below_header) for name in inputs]
         parts = {"x": np.stack(columns, axis=1), "y": labels}
     else:
         parts = {"x": found["x"], "y": found["y"]}

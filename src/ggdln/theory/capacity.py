@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 from scipy.special import binom
 
 
-def capacity(N0, M, L, *, binary=False):
+def capacity(N0: int, M: float, L: int, *, binary: bool = False) -> float:
     """Largest P that can be fitted exactly, for M gates and depth L. M may be fractional."""
     if binary:
         return N0 * sum(binom(M, k) for k in range(1, L + 1) if k < M + 1)

@@ -6,14 +6,19 @@ independent Markov chains, however correlated the draws of one chain are, so one
 samplers.
 """
 
+from typing import Any
+
 import numpy as np
 
 from ggdln.core import checks
 from ggdln.core.errors import InputError
+from ggdln.core.types import Array
 from ggdln.theory.statistics import sign_error
 
 
-def ensemble_statistics(predictions, y_test, *, use=None, variances=None):
+def ensemble_statistics(
+    predictions: Array, y_test: Array, *, use: Array | None = None, variances: Array | None = None
+) -> dict[str, Any]:
     """Bias, variance, generalization error and error rate over test inputs, each with its error over runs or chains.
 
     predictions: (run, test) of independent runs, or (chain, draw, test) of independent chains. y_test: (test,). With several
@@ -47,10 +52,10 @@ def ensemble_statistics(predictions, y_test, *, use=None, variances=None):
     wrong = sign_error(predictions, spread, y_test).mean(1)
     parts = means, np.square(means), squares, wrong
     sums = [part.sum(0) for part in parts]
-    full = _statistics(*sums, count, y_test)
+    full = _statistics(sums, count, y_test)
     if count > 2:
-        left = [[total - part[i] for total, part in zip(sums, parts, strict=True)] for i in range(count)]
-        left = np.array([_statistics(*rest, count - 1, y_test) for rest in left])
+        others = [[total - part[i] for total, part in zip(sums, parts, strict=True)] for i in range(count)]
+        left = np.array([_statistics(rest, count - 1, y_test) for rest in others])
         errors = np.sqrt((count - 1) / count * np.square(left - left.mean(0)).sum(0))
         full[3] = np.clip(count * full[3] - (count - 1) * left[:, 3].mean(), 0, 1)
     else:
@@ -75,8 +80,9 @@ def _by_draw(predictions, y_test):
     return predictions.reshape(len(predictions), *draws, y_test.size), y_test.ravel()
 
 
-def _statistics(mean_sum, square_sum, error_sum, wrong_sum, count, y):
+def _statistics(sums, count, y):
     """The five statistics, from sums over chains of chain means, their squares, squared errors and wrong signs."""
+    mean_sum, square_sum, error_sum, wrong_sum = sums
     mean = mean_sum / count
     of_means = np.maximum(square_sum / count - mean**2, 0) * count / (count - 1)
     bias = (mean - y) ** 2 - of_means / count

@@ -6,7 +6,7 @@ mean and variance follow from the draws without any noise of sampled outputs, <f
 
 import math
 from functools import cached_property, partial
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 import xarray as xr
@@ -16,12 +16,13 @@ from ggdln.core.blas import threads_for
 from ggdln.core.diagnostics import rhat_and_ess
 from ggdln.core.errors import ConvergenceError, InputError
 from ggdln.core.progress import Progress, reporter
+from ggdln.core.types import Array, Told
 from ggdln.theory.evidence import log_evidence
 from ggdln.theory.montecarlo import Pace, Walker, fitted_form, log_volume
 from ggdln.theory.posterior import Posterior
 from ggdln.theory.predictor import Predictor
 from ggdln.theory.probe import DrawnProbe, NewInputs, Probe
-from ggdln.theory.solution import NetworkShape, in_gate_basis, saddle_point, solver_of
+from ggdln.theory.solution import NetworkShape, Solver, in_gate_basis, saddle_point, solver_of
 from ggdln.theory.training import Training
 
 RHAT_LIMIT, ESS_LIMIT = 1.05, 100
@@ -42,7 +43,19 @@ class NetworkKeywords(TypedDict, total=False):
     sigma: float | tuple[float, ...]
 
 
-def solve_exact(x, gates=None, y=None, *, temperature, draws=100, chains=4, seed=0, solver=None, progress=None, **network):
+def solve_exact(
+    x: Array,
+    gates: Array | None = None,
+    y: Array | None = None,
+    *,
+    temperature: float,
+    draws: int = 100,
+    chains: int = 4,
+    seed: int = 0,
+    solver: Solver | None = None,
+    progress: Told | None = None,
+    **network: Any,
+) -> "ExactSolution":
     """The posterior at any width, sampled: an `ExactSolution`.
 
     x, gates, y      as for `solve`, blocks included

@@ -14,6 +14,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from ggdln.core import checks
 from ggdln.core.blas import threads_for
 from ggdln.core.errors import RankError
+from ggdln.core.types import Array, PerLayer
 from ggdln.theory.evidence import dead_log_density
 from ggdln.theory.kernels import gp_kernel, gp_variance
 from ggdln.theory.predictor import Predictor
@@ -22,7 +23,16 @@ from ggdln.theory.symmetric import Coordinates
 from ggdln.theory.training import Training, along
 
 
-def gp_limit(x, gates=None, y=None, *, depth=1, sigma=1.0, temperature=0.0, rank_tolerance=RANK_TOLERANCE):
+def gp_limit(
+    x: Array,
+    gates: Array | None = None,
+    y: Array | None = None,
+    *,
+    depth: int = 1,
+    sigma: PerLayer = 1.0,
+    temperature: float = 0.0,
+    rank_tolerance: float = RANK_TOLERANCE,
+) -> "GPSolution":
     """The infinite-width limit for training inputs x (P, N0), gates (P, M) and labels y (P,) or (P, C): a `GPSolution`.
 
     x may also be an iterable of blocks (x, gates, y), with neither gates nor y, for T > 0. sigma: one number, or one for each
@@ -46,8 +56,8 @@ def gp_limit(x, gates=None, y=None, *, depth=1, sigma=1.0, temperature=0.0, rank
         solution.fitted, _ = solution.predict(x, gates)
         return solution
     with threads_for(len(x)):
-        model = KernelModel(x, gates, y, depth, scale, temperature, rank_tolerance)
-    return GPSolution(model, temperature, given)
+        kernel = KernelModel(x, gates, y, depth, scale, temperature, rank_tolerance)
+    return GPSolution(kernel, temperature, given)
 
 
 class GPSolution(Predictor):

@@ -1,5 +1,6 @@
 """What all solutions offer: the predictor and the kernel at new inputs, whatever the number of outputs."""
 
+import os
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from ggdln.core import checks, seeds
 from ggdln.core.blas import threads_for
 from ggdln.core.display import Shown
 from ggdln.core.errors import InputError
+from ggdln.core.types import Array
 from ggdln.theory.display import facts, plot_eigenvalues
 
 MOST_ENTRIES = 2**25
@@ -21,7 +23,7 @@ class Predictor(Shown):
     training: Any
     log_evidence: Any
 
-    def predict(self, x, gates, *, covariance=False):
+    def predict(self, x: Array, gates: Array, *, covariance: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the output at x (n, N0) with gates (n, M), both 0 at dead inputs.
 
         Two arrays (n,), or (n, C) for labels (P, C). With `covariance` the second is the covariance (n, n), or (n, C, n, C).
@@ -30,7 +32,7 @@ class Predictor(Shown):
         x, gates = self._checked(x, gates, "")
         sides, live = self.training.sides, self.live(x, gates)
         mean, spread = np.zeros((len(x), sides)), np.zeros((len(x), sides) * (2 if covariance else 1))
-        rows = np.flatnonzero(live)
+        rows, outputs = np.flatnonzero(live), np.arange(sides)
         step = len(x) if covariance else max(1, MOST_ENTRIES // max(self.training.count, 1) // sides)
         for first in range(0, len(rows), step):
             part = rows[first : first + step]
@@ -39,14 +41,14 @@ class Predictor(Shown):
                 found, square = self.moments(x[part], gates[part], covariance)
             mean[part] = found.reshape(-1, sides)
             if covariance:
-                spread[np.ix_(part, range(sides), part, range(sides))] = square.reshape(len(part), sides, len(part), sides)
+                spread[np.ix_(part, outputs, part, outputs)] = square.reshape(len(part), sides, len(part), sides)
             else:
                 spread[part] = np.maximum(square, 0.0).reshape(-1, sides)
         if self.training.outputs is None:
             mean, spread = mean[:, 0], spread[:, 0, :, 0] if covariance else spread[:, 0]
         return mean, spread
 
-    def sample(self, x, gates, count=1, *, seed=0):
+    def sample(self, x: Array, gates: Array, count: int = 1, *, seed: int = 0) -> np.ndarray:
         """Functions from the posterior at x (n, N0) with gates (n, M), 0 at dead inputs: (count, n), or (count, n, C)."""
         x, gates = self._checked(x, gates, "")
         count, rng = checks.integer("count", count, 1), seeds.rng(seed, "sample")
@@ -58,7 +60,7 @@ class Predictor(Shown):
             done += number
         return result[..., 0] if self.training.outputs is None else result
 
-    def kernel(self, x, gates, x2=None, gates2=None):
+    def kernel(self, x: Array, gates: Array, x2: Array | None = None, gates2: Array | None = None) -> np.ndarray:
         """K~ between (x, gates) and (x2, gates2), default themselves, without the temperature: (n, n2), or (n, C, n2, C)."""
         x, gates = self._checked(x, gates, "")
         x2, gates2 = (x, gates) if x2 is None else self._checked(x2, gates2, "second ")
@@ -70,7 +72,7 @@ class Predictor(Shown):
             result[np.ix_(rows, range(sides), columns, range(sides))] = block
         return result[:, 0, :, 0] if self.training.outputs is None else result
 
-    def kernel_diagonal(self, x, gates):
+    def kernel_diagonal(self, x: Array, gates: Array) -> np.ndarray:
         """K~(x, x) for each input: (n,), or (n, C)."""
         x, gates = self._checked(x, gates, "")
         result = np.zeros((len(x), self.training.sides))
@@ -79,13 +81,13 @@ class Predictor(Shown):
             result[live] = self.diagonal(x[live], gates[live]).reshape(-1, self.training.sides)
         return result[:, 0] if self.training.outputs is None else result
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a NetCDF file, from which `ggdln.load` makes it again."""
         from ggdln.theory.saving import save
 
         save(self, path)
 
-    def plot(self, ax=None):
+    def plot(self, ax: Any = None) -> Any:
         """The eigenvalues of the order parameters at the saddle point, into `ax` or a new plot of matplotlib: the axes."""
         saddle = getattr(self, "saddle", self)
         if not hasattr(saddle, "eigenvalues"):
@@ -94,7 +96,7 @@ class Predictor(Shown):
             )
         return plot_eigenvalues(saddle, ax)
 
-    def facts(self):
+    def facts(self) -> dict[str, Any]:
         """What it is, by the symbols of the paper."""
         return facts(self)
 

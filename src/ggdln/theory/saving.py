@@ -9,7 +9,6 @@ import os
 from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -41,6 +40,8 @@ def save(solution: Predictor, path: str | os.PathLike[str]) -> None:
     dataset = values.dataset()
     dataset.attrs = {"format": FORMAT, "kind": type(solution).__name__, "ggdln": version("ggdln"), "sha256": digest(dataset)}
     path = Path(path)
+    if not path.parent.is_dir():
+        raise FileError(f"{path}: there is no folder {path.parent}")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         dataset.to_netcdf(temporary, engine="scipy")
@@ -49,7 +50,7 @@ def save(solution: Predictor, path: str | os.PathLike[str]) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str]) -> Predictor:
     """The solution in a file that its `save` has written: it predicts the same, bit by bit."""
     try:
         with xr.open_dataset(path, engine="scipy", decode_cf=False) as found:
@@ -57,7 +58,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     except FileNotFoundError:
         raise FileError(f"{path}: no such file") from None
     except (OSError, ValueError, TypeError, AssertionError, IndexError) as error:
-        raise FileError(f"{path}: truncated, damaged or not a file of a solution ({error})") from error
+        told = next(iter(str(error).splitlines()), type(error).__name__)
+        raise FileError(f"{path}: truncated, damaged or not a file of a solution ({told})") from error
     if dataset.attrs.get("format") != FORMAT:
         raise FileError(f"{path}: not a solution of this version of ggdln; accepted: {FORMAT!r}")
     if dataset.attrs["sha256"] != digest(dataset):

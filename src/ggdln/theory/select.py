@@ -17,7 +17,8 @@ from scipy.optimize import minimize
 from ggdln.core import checks
 from ggdln.core.display import Shown
 from ggdln.core.errors import GgdlnError, InputError
-from ggdln.theory.solution import NetworkShape, saddle_point, solver_of
+from ggdln.core.types import Array, Several
+from ggdln.theory.solution import NetworkShape, Solver, saddle_point, solver_of
 from ggdln.theory.training import Training
 
 START = {"width": 100.0, "sigma": 1.0, "temperature": 0.1}
@@ -25,7 +26,19 @@ BOUNDS = {"width": (1.0, 1e7), "sigma": (1e-3, 1e3), "temperature": (1e-8, 1e3)}
 """Of what is free; temperatures in units of the mean squared label."""
 
 
-def select(x, gates, y, *, width=None, sigma=None, temperature=None, M=None, depth=1, loops=0, solver=None):
+def select(
+    x: Array,
+    gates: Array,
+    y: Array,
+    *,
+    width: Several | None = None,
+    sigma: Several | None = None,
+    temperature: Several | None = None,
+    M: Several | None = None,
+    depth: int = 1,
+    loops: int = 0,
+    solver: Solver | None = None,
+) -> "Selection":
     """The network with the largest evidence for inputs x (P, N0), gates (P, M) and labels y (P,) or (P, C): a `Selection`.
 
     width, sigma, temperature    a number is kept, several are tried, None is free: it is found by gradient

@@ -9,25 +9,32 @@ U_1 of the paper.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
 from ggdln.core import checks
 from ggdln.core.blas import threads_for
-from ggdln.core.errors import InputError
+from ggdln.core.errors import ConvergenceError, InputError
 from ggdln.core.progress import reporter
+from ggdln.core.types import Array, PerLayer, Told
 from ggdln.theory.evidence import log_evidence
 from ggdln.theory.predictor import Predictor
 from ggdln.theory.probe import NewInputs, Probe
 from ggdln.theory.saddle import Chain, Problem
 from ggdln.theory.starts import Search, check_start, prior, prior_forces
-from ggdln.theory.training import Training
+from ggdln.theory.training import ArrayTraining, Training, prior_lengths
+
+if TYPE_CHECKING:
+    from ggdln.theory.loops import LoopSolution
 
 BASES = ("auto", "monomial", "subset", "span")
 FORMS = ("auto", "kernel", "features")
+STRANGE = 100
+"""Labels that are so many times the outputs of the prior are in other units."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +108,47 @@ class NetworkShape:
         return math.prod(self.sigmas)
 
 
-def solve(x, gates=None, y=None, width=None, depth=1, sigma=1.0, temperature=0.0, *, loops=0, solver=None, progress=None):
+@overload
+def solve(
+    x: Array,
+    gates: Array | None = None,
+    y: Array | None = None,
+    width: PerLayer | None = None,
+    depth: int = 1,
+    sigma: PerLayer = 1.0,
+    temperature: float = 0.0,
+    *,
+    loops: Literal[0] = 0,
+    solver: Solver | None = None,
+    progress: Told | None = None,
+) -> "Solution": ...
+@overload
+def solve(
+    x: Array,
+    gates: Array | None = None,
+    y: Array | None = None,
+    width: PerLayer | None = None,
+    depth: int = 1,
+    sigma: PerLayer = 1.0,
+    temperature: float = 0.0,
+    *,
+    loops: int,
+    solver: Solver | None = None,
+    progress: Told | None = None,
+) -> "LoopSolution": ...
+def solve(
+    x: Array,
+    gates: Array | None = None,
+    y: Array | None = None,
+    width: PerLayer | None = None,
+    depth: int = 1,
+    sigma: PerLayer = 1.0,
+    temperature: float = 0.0,
+    *,
+    loops: int = 0,
+    solver: Solver | None = None,
+    progress: Told | None = None,
+) -> "Solution | LoopSolution":
     """The saddle point for inputs x (P, N0), gates (P, M), labels y (P,), or (P, C) for C outputs: a `Solution`.
 
     x                inputs; or, with neither gates nor y, an iterable of blocks (x, gates, y), read once (T > 0)
@@ -126,8 +173,18 @@ def solve(x, gates=None, y=None, width=None, depth=1, sigma=1.0, temperature=0.0
 
 
 def solve_sweep(
-    x, gates=None, y=None, *, widths=None, sigmas=None, width=None, sigma=1.0, depth=1, temperature=0.0, solver=None
-):
+    x: Array,
+    gates: Array | None = None,
+    y: Array | None = None,
+    *,
+    widths: Iterable[float] | None = None,
+    sigmas: Iterable[float] | None = None,
+    width: PerLayer | None = None,
+    sigma: PerLayer = 1.0,
+    depth: int = 1,
+    temperature: float = 0.0,
+    solver: Solver | None = None,
+) -> "list[Solution]":
     """Solutions along `widths` or along `sigmas`, in the order given; each starts from those before it.
 
     Kernels and gate features are shared. The sweep runs from large to small. Other arguments are those of `solve`. Where H has
@@ -146,10 +203,11 @@ def solve_sweep(
     training = Training.of(x, gates, y, depth=depth, basis=solver.basis, form=solver.form)
     # From wide to narrow and from weak to strong prior: away from the GP limit, where the start is best.
     order = sorted(range(len(values)), key=lambda i: -values[i])
-    solutions = [None] * len(values)
+    solutions: list[Any] = [None] * len(values)
     trail = []
     for i in order:
-        shape = NetworkShape(*((values[i], sigma) if widths is not None else (width, values[i])), training.depth)
+        N, prior_sigma = (values[i], sigma) if widths is not None else (width, values[i])
+        shape = NetworkShape(N, prior_sigma, training.depth)
         coordinate = math.log(values[i])
         solutions[i] = saddle_point(training, shape, temperature, solver, trail=trail, coordinate=coordinate)
         if math.isfinite(coordinate) and not (trail and trail[-1][0] == coordinate):
@@ -178,8 +236,23 @@ def saddle_point(training, shape, temperature, solver, *, trail=(), coordinate=0
         return Solution(training, shape, temperature, layers, problem)
     with threads_for(problem.likelihood.form.side):
         search = Search(training, problem, solver)
-        state = search.lowest(trail, coordinate)
+        try:
+            state = search.lowest(trail, coordinate)
+        except ConvergenceError as error:
+            error.args = (f"{error}{_advice(training, shape)}",)
+            raise
     return Solution(training, shape, temperature, state.layers, problem, state, search)
+
+
+def _advice(training, shape):
+    """What would help if there is no convergence since labels are of another order than the outputs that the prior gives."""
+    if not isinstance(training, ArrayTraining):
+        return ""
+    expected = shape.scale * math.sqrt(np.mean(prior_lengths(training.x, training.gates, training.depth) ** 2))
+    ratio = math.sqrt(np.mean(training.y**2)) / expected
+    if ratio < STRANGE:
+        return ""
+    return f". Labels are {ratio:.0e} times the outputs that the prior gives: standardize inputs and labels, or raise sigma"
 
 
 class Solution(Predictor):
@@ -232,12 +305,12 @@ class Solution(Predictor):
         return log_evidence(self.training, self.temperature, self.hamiltonian)
 
     @property
-    def bases(self):
+    def bases(self) -> list[str]:
         """How V_1 ... V_L are held: "gates", "monomial", "subset" or "span" (see `order_parameters`)."""
         return ["gates", *self.training.powers.kinds[1:]]
 
     @cached_property
-    def order_parameters(self):
+    def order_parameters(self) -> list[np.ndarray]:
         """V_1 ... V_L.
 
         V_1 is U_1 (M, M) in the basis of the gates, sigma^2 outside the span of the training gates; l > 1 by `bases`:

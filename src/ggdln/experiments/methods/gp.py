@@ -26,7 +26,7 @@ class Gp(Method):
     variables: ClassVar[dict[str, Variable]] = {
         "training_error": Variable("training error", "epsilon_t", "mean over training inputs of (<f(x)> - Y)^2"),
         "rank": Variable("rank of the kernel matrix", "", "rank K_GP"),
-        "log_evidence": Variable("log of the evidence", "log p(Y)", label=r"evidence $\log p(Y)$"),
+        "log_evidence": Variable("log of the evidence", "log p(Y)", label=r"evidence $\log p(Y)$", more_is_better=True),
         "dead": Variable("training inputs without an active gate", "", "g(x) = 0"),
     }
 

@@ -26,7 +26,7 @@ class Theory(Method):
     variables: ClassVar[dict[str, Variable]] = {
         "training_error": Variable("training error", "epsilon_t", "mean over training inputs of (<f(x)> - Y)^2"),
         "hamiltonian": Variable("effective Hamiltonian at the saddle point, measured from the prior", "H_L"),
-        "log_evidence": Variable("log of the evidence", "log p(Y)", label=r"evidence $\log p(Y)$"),
+        "log_evidence": Variable("log of the evidence", "log p(Y)", label=r"evidence $\log p(Y)$", more_is_better=True),
         "residual": Variable("residual of the saddle-point equation relative to its terms"),
         "evaluations": Variable("factorizations of the kernel that the solve took"),
         "dead": Variable("training inputs without an active gate", "", "g(x) = 0"),

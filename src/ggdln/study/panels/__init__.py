@@ -5,7 +5,7 @@ graph on the page (`_page`) and its numbers as a table (`_table`). A kind that c
 `draw`.
 """
 
-from ggdln.study.panels._grid import Best, Grid, grid
+from ggdln.study.panels._grid import Best, Grid, grid, told
 from ggdln.study.panels._lines import SUMMARIES, Line, Mark, Picture, Summary, line, shaded
 from ggdln.study.panels._panel import Limits, OneCurve, Panel, Scale, Shown, held
 from ggdln.study.panels._text import name, symbol
@@ -29,4 +29,5 @@ __all__ = [
     "name",
     "shaded",
     "symbol",
+    "told",
 ]

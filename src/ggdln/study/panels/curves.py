@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ggdln.core.kinds import REGISTRIES, Look
 from ggdln.study import style
-from ggdln.study.panels import Limits, Mark, Panel, Scale, Shown, held, line, name, symbol
+from ggdln.study.panels import Limits, Mark, Panel, Scale, Shown, held, line, name, symbol, told
 from ggdln.theory.capacity import capacity, gates_at_capacity
 
 BESIDE = {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "borderaxespad": 0.0}
@@ -24,8 +24,13 @@ class Series(BaseModel):
 
     experiment: str = Field(description="Experiment that is shown")
     method: str = Field(description="Method that is shown")
-    name: str | None = Field(None, description="Name in the legend")
-    colour: Literal[tuple(style.COLOURS)] | None = Field(None, description="Colour of the line; by default that of the method")
+    name: str | None = Field(
+        None, description="Name in the legend; by default that of the method, and what tells it from others"
+    )
+    colour: Literal[tuple(style.COLOURS)] | None = Field(
+        None,
+        description="Colour of the line; by default that of the method, or of the experiment",
+    )
     hue: str | None = Field(None, description="Axis of the sweep with one line a value")
     select: dict[str, Any] = Field({}, description="Value of each axis of the sweep that is held fixed")
     draws: int | None = Field(None, ge=1, description="Show this many draws only, those on which a simulation was run")
@@ -61,26 +66,52 @@ class Curves(Panel):
     def paint(self, canvas, data, experiments):
         scales = {"xscale": self.xscale, "yscale": self.yscale}
         canvas.axes(name(self.x), name(self.quantity), xlim=self.xlim, ylim=self.ylim, **scales)
-        canvas.lines([drawn for series in self.series for drawn in self._lines(series, data)])
+        looks = _looks(self.series)
+        canvas.lines([drawn for pair in zip(self.series, looks, strict=True) for drawn in self._lines(*pair, data)])
         if self.capacity:
             canvas.marks(_capacity_marks(self.series[-1], data, experiments))
         if self.legend:
             canvas.legend(**BESIDE if self.legend == "beside" else {})
 
-    def _lines(self, series, data):
+    def _lines(self, series, look, data):
         """One line, or one for each value of the hue."""
         source = series.experiment, series.method
         chosen = held(data, *source, self.quantity).sel(series.select).isel(draw=slice(series.draws))
-        for part, look in _parts(series, chosen):
-            yield line(part, self.quantity, self.x, source, look, self.summary)
+        for part, own in _parts(series, look, chosen):
+            yield line(part, self.quantity, self.x, source, own, self.summary)
 
 
-def _parts(series, dataset):
+def _looks(several):
+    """The look of each series: that of its method, with colours and names of their own where a method is shown twice."""
+    unnamed = [series for series in several if series.name is None and series.hue is None]
+    methods = [series.method for series in unnamed]
+    sources = [(series.experiment, tuple(series.select.items())) for series in unnamed]
+    distinct = list(dict.fromkeys(sources)) if len(set(methods)) < len(methods) else []
+    found = []
+    for series in several:
+        look = style.look(series.method)
+        source = series.experiment, tuple(series.select.items())
+        if series in unnamed and len(distinct) > 1:
+            label = ", ".join([look.label, *_apart(source, distinct)])
+            look = replace(look, label=label, color=style.HUES[distinct.index(source) % len(style.HUES)])
+        label = look.label if series.name is None else series.name
+        found.append(replace(look, label=label, color=series.colour or look.color))
+    return found
+
+
+def _apart(source, sources):
+    """What tells a source, (experiment, values that are held), from others, in words."""
+    experiment, select = source
+    words = [experiment.replace("_", " ")] if len({other for other, _ in sources}) > 1 else []
+    if len({held for _, held in sources}) > 1:
+        words += [f"{symbol(axis)} = {told(value)}" for axis, value in select]
+    return words
+
+
+def _parts(series, look, dataset):
     """(dataset, look) of each line of a series."""
     if series.hue is None:
-        look = style.look(series.method)
-        label = look.label if series.name is None else series.name
-        return [(dataset, replace(look, label=label, color=series.colour or look.color))]
+        return [(dataset, look)]
     found = []
     for value, colour in zip(dataset[series.hue].values, style.HUES, strict=False):
         look = Look(f"{symbol(series.hue)} = {value:g}", colour, "-", ".")

@@ -6,6 +6,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from ggdln.core.problems import Problem
+from ggdln.experiments.variables import describe
 from ggdln.study.panels import OneCurve, Shown, grid, name
 
 LINEAR_OR_LOG = Literal["linear", "log"]
@@ -16,11 +17,18 @@ class Marked(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    by: str = Field(description="Variable whose least value, over draws, marks the best point")
-    largest: bool = Field(False, description="The largest value marks it instead")
+    by: str = Field(description="Variable whose best value, over draws, marks the point")
+    largest: bool | None = Field(
+        None,
+        description="Whether the largest value is the best; by default so for the evidence, and the least for all else",
+    )
+
+    def upward(self):
+        """Whether the largest value is the best."""
+        return describe(self.by).more_is_better if self.largest is None else self.largest
 
     def words(self):
-        return f"{'largest' if self.largest else 'least'} {name(self.by)}"
+        return f"{'largest' if self.upward() else 'least'} {name(self.by)}"
 
 
 class Heatmap(OneCurve):
@@ -78,7 +86,7 @@ class Heatmap(OneCurve):
                 (self.experiment, self.method),
                 summary=self.summary,
                 change=self.change or "",
-                best=(self.best.by, self.best.largest) if self.best else None,
+                best=(self.best.by, self.best.upward()) if self.best else None,
                 **{"xscale": self.xscale, "yscale": self.yscale, "scale": self.scale, "contours": self.contours},
             )
         )

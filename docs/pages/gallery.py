@@ -17,7 +17,8 @@ HEAD = """\
 # Gallery
 
 Every figure of the paper, made by one command each from raw digits. The badges say how many of the paper's statements about a figure
-hold in our draws; the core-minutes are predicted for one core, and figures share work.
+hold in our draws; the core-minutes are predicted for one core, and figures share work. Questions that the paper leaves open have
+[figures of our own](#beyond-the-paper).
 
 """
 BEYOND = """\

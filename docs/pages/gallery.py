@@ -63,7 +63,7 @@ def entry(work, name, *, config, files, command):
         f"### {escape(title(name, layout))}",
         "",
         picture(name, title(name, layout)),
-        escape(layout.caption),
+        re.sub(r"\b([A-Za-z])\\_(\w)\b", r"$\1_{\2}$", escape(layout.caption)),
         "",
     ]
     if told:

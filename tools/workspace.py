@@ -51,7 +51,7 @@ def enter():
 
 
 NOISE = re.compile(
-    r"^(Select jobs|Execute \d+ jobs|Using (shell|workflow)|Building DAG|Assuming unrestricted|Conda env|Complete log).*\n"
+    r"^(Select jobs|Execute \d+ jobs|Using (shell|workflow)|Building DAG|Assuming unrestricted|Conda env|Complete log|Elapsed).*\n"
     r"|^SNAKEMAKE\n=+\n(  .*\n)*",
     re.M,
 )
@@ -60,4 +60,5 @@ NOISE = re.compile(
 def show(command):
     """Run a command, not on a terminal, and print what it says but for Snakemake's own lines about machine and scheduling."""
     done = subprocess.run(command, shell=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    print(re.sub(r"\n{3,}", "\n\n", NOISE.sub("", done.stdout)).strip("\n"))
+    if text := re.sub(r"\n{3,}", "\n\n", NOISE.sub("", done.stdout)).strip("\n"):
+        print(text)

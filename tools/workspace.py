@@ -1,6 +1,5 @@
 """A copy of the project with the environment of this one: commands of the documents are run in it as they stand there."""
 
-import atexit
 import os
 import re
 import shutil
@@ -34,11 +33,12 @@ def link_environment(folder):
 
 
 def enter():
-    """Go into a new copy of the project, in an activated environment; for the cells of a tutorial. It goes with the kernel."""
+    """Go into a new copy of the project, in an activated environment; for the cells of a tutorial."""
     from IPython import get_ipython
 
-    folder = Path(tempfile.mkdtemp(prefix="ggdln-")) / "ggdln"
-    atexit.register(shutil.rmtree, folder.parent, ignore_errors=True)
+    # Cells are run in a temporary folder that goes with the build, and the copy with it.
+    here = Path.cwd()
+    folder = Path(tempfile.mkdtemp(prefix="ggdln-", dir=None if here.is_relative_to(ROOT) else here)) / "ggdln"
     folder.mkdir()
     copy_project(ROOT, folder)
     link_environment(folder)
@@ -51,7 +51,7 @@ def enter():
 
 
 NOISE = re.compile(
-    r"^(Select jobs|Execute \d+ jobs|Using (shell|workflow)|Building DAG|Assuming unrestricted|Conda env|Complete log|Elapsed).*\n"
+    r"^(Select jobs|Execute \d+ jobs|Using (shell|workflow)|Building DAG|Assuming unrestricted|Conda|Complete log|Elapsed).*\n"
     r"|^SNAKEMAKE\n=+\n(  .*\n)*",
     re.M,
 )

@@ -83,6 +83,7 @@ def watch(tab, address):
 
 def opened(tab, address):
     """What is wrong with a page, once it is there with all its pictures and equations."""
+    tab.goto("about:blank")  # what the page before still asked for is broken off
     tab.problems.clear()
     tab.goto(address, wait_until="load")
     tab.evaluate("document.querySelectorAll('details').forEach(e => (e.open = true))")

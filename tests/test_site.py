@@ -49,6 +49,7 @@ def address(browser):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}{FOLDER}"
     server.shutdown()
+    server.server_close()
 
 
 def pages():

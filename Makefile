@@ -132,6 +132,7 @@ bench: $(VENV)/ready-test
 	$(VENV)/bin/python benchmarks/dynamics.py
 	$(VENV)/bin/python benchmarks/minima.py
 	$(VENV)/bin/python benchmarks/install.py
+	$(VENV)/bin/python benchmarks/compare.py
 
 check-gpu: setup
 	@$(VENV)/bin/python benchmarks/gpu.py

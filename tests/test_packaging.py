@@ -146,6 +146,11 @@ def test_the_wheel_works_without_the_repository_and_is_as_light_as_the_document_
     error_rate, message = install.run(tmp_path / "empty", SNIPPET).splitlines()
     assert 0.05 < float(error_rate) < 0.35
     assert message == "ggdln.train_ensemble needs torch, which is not installed: pip install 'ggdln[networks]'"
+    # The tutorial on estimators, which says that it needs no repository.
+    tutorial = (ROOT / "docs/tutorials/estimators.md").read_text()
+    cells = re.findall(r"^```\{code-cell\} python\n(.*?)^```", tutorial, re.M | re.S)
+    told = install.run(tmp_path / "empty", "import matplotlib; matplotlib.use('Agg')\n" + "\n".join(cells))
+    assert float(re.search(r"^score ([\d.]+)", told)[1]) > 0.9
     size = sum(found["packages"].values())
     (documented,) = re.findall(r"^\| `pip install ggdln` \| \d+ \| (\d+) \|", install.OUTPUT.read_text(), re.M)
     assert size == pytest.approx(float(documented), rel=0.15)

@@ -9,7 +9,6 @@ import io
 import json
 import os
 import re
-import shutil
 import time
 from pathlib import Path
 from urllib.parse import unquote
@@ -28,16 +27,6 @@ from ggdln.study.report import page, text
 pytestmark = pytest.mark.xdist_group("report")
 
 CLAIMS = json.loads((Path(__file__).parent / "data/claims.json").read_text())
-CHROMIUM = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 PATIENCE = 120
 """Seconds that a busy machine may need for one step."""
 
@@ -268,18 +257,6 @@ def test_findings_may_link_within_the_page_only_and_hold_no_html():
 
 
 # In the browser
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if CHROMIUM is None:
-        pytest.skip("no chromium on this machine (apt-get install chromium)")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield running
-        running.close()
 
 
 @pytest.fixture(scope="module")

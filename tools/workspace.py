@@ -1,6 +1,7 @@
 """A copy of the project with the environment of this one: commands of the documents are run in it as they stand there."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -33,10 +34,31 @@ def link_environment(folder):
 
 def enter():
     """Go into a new copy of the project, in an activated environment; for the cells of a tutorial."""
-    folder = Path(tempfile.mkdtemp(prefix="ggdln-")) / "ggdln"
+    from IPython import get_ipython
+
+    # Cells are run in a temporary folder that goes with the build, and the copy with it.
+    here = Path.cwd()
+    folder = Path(tempfile.mkdtemp(prefix="ggdln-", dir=None if here.is_relative_to(ROOT) else here)) / "ggdln"
     folder.mkdir()
     copy_project(ROOT, folder)
     link_environment(folder)
     os.chdir(folder)
     os.environ["PATH"] = f"{folder}/.venv/bin:{os.environ['PATH']}"
     os.environ["OMP_NUM_THREADS"] = "1"
+    for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # those of the make that builds the site
+        os.environ.pop(name, None)
+    get_ipython().system = show  # what a line with an exclamation mark calls
+
+
+NOISE = re.compile(
+    r"^(Select jobs|Execute \d+ jobs|Using (shell|workflow)|Building DAG|Assuming unrestricted|Conda|Complete log|Elapsed).*\n"
+    r"|^SNAKEMAKE\n=+\n(  .*\n)*",
+    re.M,
+)
+
+
+def show(command):
+    """Run a command, not on a terminal, and print what it says but for Snakemake's own lines about machine and scheduling."""
+    done = subprocess.run(command, shell=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if text := re.sub(r"\n{3,}", "\n\n", NOISE.sub("", done.stdout)).strip("\n"):
+        print(text)

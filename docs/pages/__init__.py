@@ -10,11 +10,10 @@ DOCS = Path(__file__).resolve().parents[1]
 ROOT = DOCS.parent
 REPOSITORY = "https://github.com/ggdln/ggdln/blob/main"
 
-from pages import api, compare, configuration, copied, gallery, kinds, running, trust
+from pages import api, configuration, copied, gallery, kinds, running, trust
 
 PAGES = {
     "gallery.md": gallery.page,
-    "compare.md": compare.page,
     "trust.md": trust.page,
     "contributing.md": copied.contributing,
     "changelog.md": copied.changelog,

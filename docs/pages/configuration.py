@@ -32,6 +32,15 @@ LINKS = {
     "panels": "panel",
     "condition": "condition",
 }
+BELOW = {
+    "digits": "Digits",
+    "batch": "Jobs",
+    "machine": "Machine",
+    "experiments": "Experiments",
+    "figures": "Figures",
+    "claims": "Claims",
+}
+"""Keys of the file whose values have a table of their own on the page."""
 
 
 def default(node, required):
@@ -50,6 +59,8 @@ def rows(model, links=LINKS):
         told = escape(_meaning(node))
         if links and name in links:
             told += f"{' ' if told else ''}[All kinds]({links[name]}.md)."
+        if model is Root and name in BELOW:
+            told += f"{' ' if told else ''}[All keys](#{BELOW[name].lower()})."
         found.append([code(name), told, escape(_words(node, schema)), default(node, name in schema.get("required", ()))])
     return found
 

@@ -17,7 +17,8 @@ HEAD = """\
 # Gallery
 
 Every figure of the paper, made by one command each from raw digits. The badges say how many of the paper's statements about a figure
-hold in our draws; the core-minutes are predicted for one core, and figures share work.
+hold in our draws; the core-minutes are predicted for one core, and figures share work. Questions that the paper leaves open have
+[figures of our own](#beyond-the-paper).
 
 """
 BEYOND = """\
@@ -62,7 +63,7 @@ def entry(work, name, *, config, files, command):
         f"### {escape(title(name, layout))}",
         "",
         picture(name, title(name, layout)),
-        escape(layout.caption),
+        re.sub(r"\b([A-Za-z])\\_(\w)\b", r"$\1_{\2}$", escape(layout.caption)),
         "",
     ]
     if told:

@@ -1,10 +1,11 @@
-"""Small pictures of what kinds do: gates over a plane of inputs, samples of tasks, conditions that are met and not, panels.
+"""Small pictures of what kinds do: gates over a plane, samples of tasks, what methods find, conditions that are met and not.
 
 Gates, tasks and conditions are the library's own, on inputs of two dimensions or a few digits. Panels are drawn from invented
 numbers. A sketch is a function of nothing that gives a figure; `SKETCHES` has them by (sort, kind).
 """
 
 import io
+from functools import cache
 
 import matplotlib
 
@@ -15,8 +16,10 @@ import xarray as xr
 from matplotlib import rc_context
 from matplotlib.figure import Figure as Canvas
 
+import ggdln
 from ggdln.core.kinds import REGISTRIES
 from ggdln.gates import fit_gates
+from ggdln.observables import Sample
 from ggdln.study.compose import Figure, compose
 from ggdln.study.style import BLUE, GREY, INK, ORANGE, RC, RED, TEAL
 from ggdln.tasks import make_task
@@ -98,6 +101,28 @@ def gates(kind):
     return figure
 
 
+@sketch("gates", "function")
+def rings(_):
+    """A function that a user may have written."""
+    side = np.linspace(-2.5, 2.5, 120)
+    grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+    figure, axes = row(3)
+    for m, ax in enumerate(axes):
+        values = np.floor(np.linalg.norm(grid, axis=1)) == m
+        ax.imshow(values.reshape(120, 120), origin="lower", cmap="Blues", vmin=0, vmax=1.3)
+        ax.set(title=f"{m} $\\leq |x| <$ {m + 1}", xticks=[], yticks=[])
+        ax.spines[["top", "right"]].set_visible(True)
+    return figure
+
+
+@sketch("gates", "file")
+def matrix_of_gates(_):
+    figure, (ax,) = row(1, 2.4, 1.6)
+    ax.imshow(np.random.default_rng(1).random((14, 6)) > 0.5, cmap="Blues", vmin=0, vmax=1.3, aspect="auto")
+    ax.set(xlabel="gate", ylabel="row of the data", xticks=[], yticks=[])
+    return figure
+
+
 # ---- Tasks
 
 DIGITS = {
@@ -169,6 +194,136 @@ def noisy(_):
     return figure
 
 
+@sketch("task", "file")
+def kept(_):
+    """Rows of arrays, of which each draw takes others."""
+    figure, axes = row(2, 1.7, 1.6)
+    rng = np.random.default_rng(3)
+    x, y = rng.standard_normal((24, 5)), rng.choice([-1.0, 1.0], 24)
+    for draw, ax in enumerate(axes):
+        chosen = np.zeros((24, 1))
+        chosen[rng.permutation(24)[:14]] = 1
+        chosen[rng.permutation(np.flatnonzero(chosen))[:5]] = 0.5
+        ax.imshow(np.hstack([x, np.full((24, 1), np.nan), 2.5 * y[:, None]]), cmap="RdBu_r", vmin=-2.5, vmax=2.5, aspect="auto")
+        ax.imshow(chosen, cmap="Blues", vmin=0, vmax=1.3, aspect="auto", extent=(7.5, 9.5, 23.5, -0.5))
+        ax.set(xlim=(-0.5, 9.5), xticks=[2, 6, 8.5], yticks=[], title=f"draw {draw}")
+        ax.set_xticklabels(["x", "y", "taken"], fontsize=7)
+    return figure
+
+
+# ---- Methods: what they find for one small problem, a function of one input
+
+X_LINE = np.linspace(-1.6, 1.6, 81)
+NETWORK = {"width": 20, "sigma": 2.0}
+
+
+@cache
+def line():
+    """Training inputs with a constant beside them, labels, gates of each, and those of a line of new inputs."""
+    rng = np.random.default_rng(4)
+    points = np.sort(rng.uniform(-1.3, 1.3, 9))
+    x, new = (np.column_stack([p, np.ones_like(p)]) for p in (points, X_LINE))
+    fitted = fit_gates({"kind": "random", "M": 6, "b": 0.0}, x, seed=2)
+    return x, fitted(x), np.sin(2.5 * points), new, fitted(new)
+
+
+@sketch("method", "theory", "gp", "one_loop", "exact", "gd", "langevin", "posterior", "relu")
+def method(kind):
+    """Mean and two standard deviations where the method knows them, and single networks where it has these."""
+    x, g, y, new, g_new = line()
+    warm = NETWORK | {"temperature": 0.01}
+    sampling = ggdln.Sampling(chains=4, warmup=500, draws=50, thin=20)
+    solved = {
+        "theory": lambda: ggdln.solve(x, g, y, **warm),
+        "one_loop": lambda: ggdln.solve(x, g, y, **warm, loops=1),
+        "exact": lambda: ggdln.solve_exact(x, g, y, **warm, seed=1),
+        "gp": lambda: ggdln.gp_limit(x, g, y, sigma=warm["sigma"], temperature=warm["temperature"]),
+    }
+    simulated = {
+        "gd": lambda: ggdln.train_ensemble(x, g, y, new, g_new, **NETWORK, runs=8, seed=1),
+        "relu": lambda: ggdln.train_relu(x, y, new, **NETWORK, runs=8, seed=1),
+        "langevin": lambda: ggdln.langevin(x, g, y, new, g_new, **warm, seed=1, sampling=sampling),
+        "posterior": lambda: ggdln.sample_posterior(x, g, y, new, g_new, **warm, seed=1, sampling=sampling),
+    }
+    figure, (ax,) = row(1, 3.0, 1.9)
+    if kind in solved:
+        mean, variance = solved[kind]().predict(new, g_new)
+        spread = 2 * np.sqrt(variance)
+        ax.fill_between(X_LINE, mean - spread, mean + spread, color=BLUE, alpha=0.2, lw=0)
+    else:
+        outputs = simulated[kind]().prediction
+        networks = outputs.stack(network=[d for d in outputs.dims if outputs[d].size != len(X_LINE)]).values
+        networks = networks if len(networks) == len(X_LINE) else networks.T
+        ax.plot(X_LINE, networks[:, :: max(1, networks.shape[1] // 8)], color=ORANGE, lw=0.6, alpha=0.8)
+        mean = networks.mean(axis=1)
+    ax.plot(X_LINE, mean, color=BLUE)
+    ax.plot(x[:, 0], y, "o", color=INK, ms=3)
+    ax.set(xlabel="input", ylabel="output", xticks=[], yticks=[], ylim=(-2.4, 2.4))
+    return figure
+
+
+# ---- Observables, on a solution for a few digits
+
+DIGIT_TASKS = {
+    "predictor": "mnist_parity",
+    "order_parameter": "mnist_parity",
+    "kernel_shape": "mnist_parity",
+    "kernel_blocks": "mnist_conflicting",
+    "task_correlation": "mnist_permuted",
+    "kernel_profile": "angles",
+}
+SPECS = {
+    "mnist_parity": {"P": 150, "P_t": 200},
+    "mnist_conflicting": {"P": 60, "P_t": 20},
+    "mnist_permuted": {"P": 100, "P_t": 60, "permutations": 4},
+    "angles": {"N0": 200, "n_angles": 61, "noise": 0.0},
+}
+
+
+@sketch("observable", *DIGIT_TASKS)
+def observable(kind):
+    """What it gives for a solution, beside what it looks at."""
+    name = DIGIT_TASKS[kind]
+    task = make_task({"kind": name} | SPECS[name], seed=1)
+    chosen = {"kind": "top_down", "p_permitted": 0.5} if task.subtask.any() else {"kind": "random"}
+    gates = fit_gates(chosen | {"M": 16, "b": 0.0}, task.x, seed=1, subtask=task.subtask)
+    sample = Sample(task, gates)
+    network = {"depth": 1, "sigma": 0.5, "temperature": 0.01}
+    if kind == "kernel_profile":
+        solution = ggdln.gp_limit(task.x, sample.g, np.ones(len(task.x)), **network)
+    else:
+        solution = ggdln.solve(task.x, sample.g, task.y, width=50, **network)
+    found = REGISTRIES["observable"].make({"kind": kind}).of(solution, sample)
+    figure, (ax,) = row(1, 2.6, 1.9)
+    told = {key: float(value) for key, value in found.items() if np.ndim(value) == 0}
+    if kind == "predictor":
+        mean, variance = solution.predict(task.x_test, sample.g_test)
+        for label, colour in ((1, BLUE), (-1, ORANGE)):
+            chosen = task.y_test == label
+            ax.errorbar(task.y_test[chosen] + np.linspace(-0.5, 0.5, chosen.sum()), mean[chosen], np.sqrt(variance[chosen]),
+                        fmt=".", color=colour, ms=2, lw=0.4)  # fmt: skip
+        ax.axhline(0, color=GREY, lw=0.8)
+        ax.set(xlabel="label", ylabel="output", xticks=[-1, 1])
+    elif kind == "kernel_shape":
+        density = found["kernel_histogram"]
+        ax.fill_between(density.kernel_element, density, color=BLUE, alpha=0.4, lw=0)
+        ax.set(xlabel="kernel of equal digits", ylabel="density", yticks=[])
+    elif kind == "kernel_profile":
+        profile = found["kernel_profile"]
+        ax.plot(profile.theta, profile, color=BLUE)
+        ax.set(xlabel="angle", ylabel="kernel")
+    else:
+        (matrix,) = (value for value in found.values() if np.ndim(value) == 2)
+        most = float(np.quantile(np.abs(matrix), 0.99))
+        shown = ax.imshow(matrix, cmap="RdBu_r", vmin=-most, vmax=most)
+        labels = {"kernel_blocks": "samples, by task", "task_correlation": "sub-task"}
+        ax.set(xticks=[], yticks=[], xlabel=labels.get(kind, "gate"), ylabel=labels.get(kind, "gate"))
+        figure.colorbar(shown, ax=ax)
+    words = [f"{key.replace('_', ' ')} {value:.2g}" for key, value in told.items()]
+    figure.suptitle("\n".join("   ".join(words[i : i + 2]) for i in range(0, len(words), 2)), fontsize=6)
+    return figure
+
+
 # ---- Conditions: a curve that meets one, and one that doesn't
 
 X = np.arange(1.0, 9.0)
@@ -195,6 +350,7 @@ CONDITIONS = {
     "peak": (AT, PEAK, FALLING, {}),
     "zero_before": (AT, ONSET, RISING, {}),
     "zero_after": (AT, ONSET[::-1], RISING, {}),
+    "counts": (AT, np.minimum(10 * X, 45), 6 * X, {"dead": 0 * X}),
 }
 
 
@@ -208,7 +364,7 @@ def condition(kind):
         told = bool(tested.test(X, values, experiment=EXPERIMENT, **{"error": 0.0 * X} | series)[0])
         assert told == expected, (kind, told)
         for name, other in series.items():
-            if name != "error":
+            if name not in ("error", "dead"):
                 ax.plot(X, other, "--", color=GREY)
                 ax.text(X[-1], other[-1], name, color="#718096", fontsize=6, va="bottom", ha="right")
         if "bound" in parameters:

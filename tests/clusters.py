@@ -111,7 +111,7 @@ class Cluster:
         self.nodes = [f"n{i + 1}" for i in range(nodes)]
         database = ["slurmdbd", "mariadbd"] if kind == "accounting" else []
         self.daemons = ["munged", *database, "slurmctld", *self.nodes]
-        started = call(ROOT / "tests/slurm/start", folder, cpus, nodes, kind, seconds=180)
+        started = call(ROOT / "tests/slurm/start", folder, cpus, nodes, kind, seconds=600)
         assert started.returncode == 0, started.stderr
         assert all(alive(self.pid(daemon)) for daemon in self.daemons)
 

@@ -1,11 +1,12 @@
 """What a cluster adds to many tiny jobs: submissions, time beside the work, and the load of the login node.
 
-    python benchmarks/cluster.py --jobs 1000                                  with the SLURM of this machine
+    python benchmarks/cluster.py --jobs 1000 --slots 6                        with the SLURM of this machine
     python benchmarks/cluster.py --jobs 1000 -- --slurm-no-account ...        further options for Snakemake
 
 A sweep whose points take no time is run by the profile for SLURM, in a copy of the project in FOLDER (a new one if none is
-given), which the compute nodes must see. What `make plan` predicted stands beside what it took. `--dry-run` plans a sweep of so
-many points in jobs of a hundred, and submits nothing.
+given), which the compute nodes must see. What `make plan` predicted stands beside what it took, in docs/benchmarks/cluster.md.
+Needs accounting, which knows the CPU time of jobs; `tests/slurm/start` makes a SLURM where there is none. `--dry-run` plans a
+sweep of so many points in jobs of a hundred, submits nothing and writes nothing.
 """
 
 import argparse
@@ -26,6 +27,19 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tools")]
 from workspace import copy_project
 
 from ggdln.workflow.overview import read_benchmark
+from ggdln.workflow.progress import CLUSTER_SECONDS
+
+OUTPUT = ROOT / "docs/benchmarks/cluster.md"
+TEXT = """# Many tiny jobs on a cluster
+
+Written by `python benchmarks/cluster.py --jobs {jobs}`: a sweep whose points take no time, by the profile for SLURM, which
+sends up to sixteen of them as one job. All nodes and the login node are one machine, beside other work: CPU times say more than
+the rest.
+
+{table}
+
+What a job takes beside its work is the start of Snakemake: one for each SLURM job, one for each job of ours in it.
+"""
 
 
 def sweep(points, batch):
@@ -60,27 +74,30 @@ def timed(command, folder, log):
 def seconds_of(text):
     """Of a time as SLURM writes it: [days-][hours:]minutes:seconds."""
     days, _, clock = text.rpartition("-")
-    total = 0
+    total = 0.0
     for part in clock.split(":"):
-        total = 60 * total + int(part)
+        total = 60 * total + float(part)
     return total + 86400 * int(days or 0)
 
 
-def held(jobs):
-    """Seconds for which each SLURM job held its place."""
-    shown = subprocess.run(
-        ["squeue", "--noheader", "--states=all", "--jobs", ",".join(jobs), "--format=%M"], capture_output=True, text=True
-    ).stdout.split()
-    if len(shown) < len(jobs):  # forgotten by the controller; the database has them
-        command = ["sacct", "-X", "--noheader", "--parsable2", "--format=Elapsed", "--jobs", ",".join(jobs)]
-        shown = subprocess.run(command, capture_output=True, text=True).stdout.split()
-    return [seconds_of(text) for text in shown]
+def accounted(jobs):
+    """Seconds for which SLURM jobs held their places, and seconds of CPU that they used."""
+    command = ["sacct", "--noheader", "--parsable2", "--format=JobID,Elapsed,TotalCPU", "--jobs", ",".join(jobs)]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    rows = [line.split("|") for line in shown]
+    whole = [row for row in rows if "." not in row[0]]  # without the steps of each
+    return [sum(seconds_of(row[column]) for row in whole) for column in (1, 2)]
+
+
+def table(rows):
+    return "\n".join(["| | |", "|---|--:|", *(f"| {name} | {value} |" for name, value in rows.items())])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=1000, help="jobs of ours; with --dry-run, points of the sweep")
     parser.add_argument("--folder", type=Path, help="where it runs")
+    parser.add_argument("--slots", type=int, help="SLURM jobs at a time, if not as in the profile: places of the cluster")
     parser.add_argument("--dry-run", action="store_true")
     parser.add_argument("options", nargs="*", help="for Snakemake")
     arguments = parser.parse_args()
@@ -88,6 +105,9 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     folder = folder.resolve()
     copy_project(ROOT, folder)
+    profile = folder / "workflow/profiles/slurm/config.yaml"
+    if arguments.slots:
+        profile.write_text(re.sub(r"^jobs: .*", f"jobs: {arguments.slots}", profile.read_text(), flags=re.M))
     points, batch = (arguments.jobs, 100) if arguments.dry_run else (max(1, (arguments.jobs - 4) // 2), 1)
     (folder / "tiny.yaml").write_text(yaml.safe_dump(sweep(points, batch)))
     os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
@@ -106,19 +126,26 @@ def main():
 
     jobs = re.findall(r"submitted with SLURM jobid (\d+)", log)
     work = [read_benchmark(path)["s"] for path in folder.glob("benchmarks/*/**/*.tsv")]
-    places = held(jobs)
+    held, used = accounted(jobs)
+    row = dict(zip(*(re.split(r"  +", line.strip()) for line in planned.splitlines()[:2]), strict=False))  # no job is done yet
     rows = {
-        "jobs of ours": f"{len(work)}",
-        "submissions": f"{len(jobs)}",
+        "jobs of ours": len(work),
+        "submissions": len(jobs),
+        "SLURM jobs at a time, at most": yaml.safe_load(profile.read_text())["jobs"],
         "wall time": f"{run['seconds']:.0f} s",
-        "places held": f"{sum(places):.0f} s",
-        "work in the jobs": f"{sum(work):.0f} s",
-        "beside the work, for each job of ours": f"{(sum(places) - sum(work)) / len(work):.1f} s",
-        "CPU of the login node": f"{run['cpu']:.0f} s, {100 * run['cpu'] / run['seconds']:.0f} % of a core",
-        "memory of Snakemake": f"{run['mb']:.0f} MB",
+        "predicted by `make plan`, for so many free cores": row["wall time"],
+        "places held, for each job of ours": f"{held / len(work):.1f} s",
+        "its work, with the start of its script": f"{sum(work) / len(work):.1f} s",
+        "CPU time on the nodes, for each job of ours": f"{used / len(work):.1f} s",
+        "predicted": f"{3600 * float(row['core-hours']) / len(work) + CLUSTER_SECONDS:.1f} s",
+        "CPU time on the login node, for each job of ours": f"{run['cpu'] / len(work):.2f} s",
+        "load of the login node": f"{100 * run['cpu'] / run['seconds']:.1f} % of a core",
+        "memory of Snakemake on the login node": f"{run['mb']:.0f} MB",
+        "load average of the machine at the end": f"{os.getloadavg()[2]:.0f} on {os.cpu_count()} cores",
     }
-    width = max(map(len, rows))
-    print(*(f"{name:<{width}}  {value}" for name, value in rows.items()), sep="\n")
+    text = TEXT.format(jobs=arguments.jobs, table=table(rows))
+    OUTPUT.write_text(text)
+    print(text)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ EVIDENCE = {
     "benchmarks/dynamics.md": ("What training and sampling cost, against plain implementations", "make bench"),
     "benchmarks/minima.md": ("Is the minimum that is found the lowest one?", "make bench"),
     "benchmarks/install.md": ("Seconds and megabytes of an install", "make bench"),
+    "benchmarks/cluster.md": ("What a cluster adds to many tiny jobs", "python benchmarks/cluster.py"),
 }
 
 

@@ -51,7 +51,8 @@ class Curvature:
         size = 1e-6 / np.abs(step).max()
         steps = layered(step, state.layers)
         changes = [z @ s for z, s in zip(state.z, steps, strict=True)]
-        ahead = Chain(self.problem.powers, [z + size / 2 * y for z, y in zip(state.z, changes, strict=True)])
+        moved = [z + size / 2 * y for z, y in zip(state.z, changes, strict=True)]
+        ahead = Chain(self.problem.powers, moved, state.chain.bases)
         bar = state.data.v_bar + size * self.data.product((ahead.v[-1] - state.chain.v[-1]) / size)
         forces = ahead.forces(2 * bar @ ahead.b[-1])
         result = np.empty_like(step)
@@ -201,6 +202,7 @@ def minimise(problem, layers, *, tolerance, limit, seed=0, told=None):
     # A typical change of log V_L of 0.3 per direction: those of all layers add up.
     radius = 0.3 * math.sqrt(sum(len(z) for z in state.z)) / len(state.z)
     recycler = Recycler(2 * problem.powers.gates.shape[1] * problem.powers.outputs)
+    state = state.graded()
     best, improved = state.residual, problem.evaluations
     while state.residual > tolerance:
         curvature = Curvature(problem, state, rng)
@@ -242,12 +244,22 @@ def minimise(problem, layers, *, tolerance, limit, seed=0, told=None):
             radius *= 2
         elif ratio < 0.25:
             radius = norm / 2
-        state = trial
+        state = trial.graded()
         if told is not None:
             told.update(min(told.total, max(0, math.floor(-math.log10(max(state.residual, 1e-300))))))
         if state.residual < best / 2:
             best, improved = state.residual, problem.evaluations
-    return state
+    return _finished(state)
+
+
+def _finished(state):
+    """The State with layers in the basis of the features, and with the residual of the coordinates of the descent."""
+    try:
+        finished = state.in_bases([None] * len(state.layers))
+    except FloatingPointError as error:
+        raise _failure(state, f"{error}: gates are nearly dependent") from error
+    finished.residual = state.residual
+    return finished
 
 
 def _failure(state, text):

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from ggdln.core.errors import ConvergenceError, RankError
-from ggdln.theory.saddle import Chain
+from ggdln.theory.saddle import Chain, half_lower
 
 # Directions of earlier conjugate-gradient runs that are kept.
 RECYCLED = 100
@@ -44,22 +44,28 @@ class Curvature:
     def product(self, step):
         """Hessian times `step`, both flat: symmetric matrices, one per layer.
 
-        A difference quotient of S/2 that repeats the layers but not the kernel. Pulling S_l back from Z_l R(X) would add
-        a commutator of symmetric matrices, which is antisymmetric and drops out.
+        A difference quotient of dH/dZ along Z Y, Y the lower part of X, that repeats the layers but not the kernel.
         """
         state = self.state
         size = 1e-6 / np.abs(step).max()
-        steps = layered(step, state.layers)
-        changes = [z @ s for z, s in zip(state.z, steps, strict=True)]
-        moved = [z + size / 2 * y for z, y in zip(state.z, changes, strict=True)]
+        steps = [half_lower(len(x)) * x for x in layered(step, state.layers)]
+        changes = [z @ y for z, y in zip(state.z, steps, strict=True)]
+        moved = [z + size * change for z, change in zip(state.z, changes, strict=True)]
         ahead = Chain(self.problem.powers, moved, state.chain.bases)
         bar = state.data.v_bar + size * self.data.product((ahead.v[-1] - state.chain.v[-1]) / size)
         forces = ahead.forces(2 * bar @ ahead.b[-1])
         result = np.empty_like(step)
-        parts = zip(layered(result, state.layers), self.problem.widths, state.z, changes, forces, self.forces, strict=True)
-        for part, width, z, change, force, rest in parts:
-            total = (force - rest) / size + width * (z.T @ change)
-            part[...] = (total + total.T) / 4
+        parts = zip(
+            layered(result, state.layers), self.problem.widths, state.layers, steps, changes, forces, self.forces, strict=True
+        )
+        for part, width, layer, y, change, force, rest in parts:
+            # Z^T d(dH/dZ): the data term without the change of Z^T, and N (Z - Z^-T) of the prior.
+            total = (force - rest) / size - y.T @ rest + width * (layer.matrix.T @ change + y.T)
+            total *= half_lower(len(total))
+            # exp(X_ii / 2) to second order.
+            diagonal = np.einsum("ii->i", total)
+            diagonal += (rest + width * layer.excess).diagonal() * y.diagonal() / 2
+            part[...] = (total + total.T) / 2
         return result
 
 

@@ -9,16 +9,17 @@ depends on the basis. Writing V_l = B_l B_l^T, B_l = C_l Z_l, C_l C_l^T = G_l, t
 carried along beside Z_l: N E_l is accurate even for large N and small E_l. Rotations of Z_l from the right change nothing and
 are used to keep E_l nearly diagonal.
 
-V_l is moved to B_l R(X_l)^2 B_l^T with X_l symmetric, so it stays positive: R(X) is exp(X/2) for large steps and
-1 + X/2 + X^2/8, equal to second order, for small ones. The gradient in X_l is S_l / 2,
+V_l is moved to B_l T T^T B_l^T with T(X_l) lower triangular, so it stays positive: T has the entries of the symmetric X_l below
+the diagonal and exp(X_ii / 2) on it. The gradient in X_l is S_l / 2,
 
     S_l = N_l (Z_l^T Z_l - 1) + 2 B_l^T (dH_data/dV_l) B_l,
 
 and S_l = 0 for all l is the saddle-point equation; for L = 1 it reads U = sigma^2 (1 - U^1/2 (R1 - R2) U^1/2 / N).
 
-Where a direction of gate space is amplified in all layers, turning it turns large parts of every G_l. C_l = Q_l L_l, with L_l
-triangular in a basis Q_l that has the large directions of G_l first, turns with it, and so does V_l at fixed Z_l. With the large
-directions last it doesn't, and H would have a narrow curved valley.
+Where a direction of gate space is amplified in all layers, H is a narrow valley along which it turns. Two triangles keep this
+valley straight. The columns of Z_l come in the order of their lengths, so T adds small columns of B_l to large ones, which turns
+these and leaves their length. And C_l = Q_l L_l, with L_l triangular in a basis Q_l that has the large directions of G_l first,
+turns with G_l, and so does V_l at fixed Z_l.
 
 Levels count from the readout: V_1 belongs to the readout weights and to the last hidden layer, V_L to the first one.
 """
@@ -50,8 +51,10 @@ class Whitened:
 
     @classmethod
     def diagonal(cls, q, h, basis=None):
-        """Z = Q e^(h/2) with Q orthogonal and h (r,) the logs of the eigenvalues."""
-        return cls(q * np.exp(h / 2), np.diag(np.expm1(h)), np.sort(h), basis=basis)
+        """Z = Q e^(h/2) with Q orthogonal and h (r,) the logs of the eigenvalues, the largest first."""
+        order = np.argsort(-h, kind="stable")
+        q, h = q[:, order], h[order]
+        return cls(q * np.exp(h / 2), np.diag(np.expm1(h)), h[::-1], basis=basis)
 
     @classmethod
     def of(cls, z, basis=None):
@@ -85,26 +88,25 @@ class Whitened:
         return (left * (2 * np.log(singular))) @ left.T
 
     def moved(self, x):
-        """Z R(X) for a symmetric X, turned from the right only after a large change."""
+        """Z T(X) for a symmetric X, turned from the right only after a large change."""
+        e = np.tril(x, -1)
+        e[np.diag_indices_from(e)] = np.expm1(x.diagonal() / 2)
+        z = self.matrix + self.matrix @ e
         if not np.abs(x).max() < 0.5:
-            values, vectors = np.linalg.eigh(x)
-            return Whitened.of(self.matrix @ ((vectors * np.exp(values / 2)) @ vectors.T), self.basis)
-        e = x @ x
-        e *= 0.125
-        e += 0.5 * x
-        # (1 + e) (1 + E) (1 + e) - 1 without cancellation: near the prior only the difference from it matters.
+            return Whitened.of(z, self.basis)
+        # (1 + e)^T (1 + E) (1 + e) - 1 without cancellation: near the prior only the difference from it matters.
         half = self.excess + self.excess @ e
-        excess = half + e @ half + 2 * e + e @ e
+        excess = half + e.T @ half + e + e.T + e.T @ e
         excess = (excess + excess.T) / 2
         values = np.linalg.eigvalsh(excess)
-        z = self.matrix + self.matrix @ e
         # Eigenvalues 1 + E close to 0, or far below the largest, would be lost in rounding.
         if not 1 + values[0] > max(1e-3, 1e-6 * (1 + values[-1])):
             return Whitened.of(z, self.basis)
         length = np.sqrt(1 + excess.diagonal())
         overlap = np.abs(excess) / np.outer(length, length)
         np.fill_diagonal(overlap, 0.0)
-        if not overlap.max() < 0.5:
+        longest_after = np.maximum.accumulate(length[::-1])[::-1]
+        if not (overlap.max() < 0.5 and (longest_after < 2 * length).all()):
             return Whitened.of(z, self.basis)
         return Whitened(z, excess, np.log1p(values), self.frame, self.basis)
 

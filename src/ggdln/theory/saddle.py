@@ -17,9 +17,9 @@ the diagonal and exp(X_ii / 2) on it. The gradient in X_l is S_l / 2,
 and S_l = 0 for all l is the saddle-point equation; for L = 1 it reads U = sigma^2 (1 - U^1/2 (R1 - R2) U^1/2 / N).
 
 Where a direction of gate space is amplified in all layers, H is a narrow valley along which it turns. Two triangles keep this
-valley straight. The columns of Z_l come in the order of their lengths, so T adds small columns of B_l to large ones, which turns
-these and leaves their length. And C_l = Q_l L_l, with L_l triangular in a basis Q_l that has the large directions of G_l first,
-turns with G_l, and so does V_l at fixed Z_l.
+valley straight. The columns of Z_l come in the order of their lengths, so T adds small columns of B_l to large ones, which
+turns these and leaves their length. And C_l = Q_l L_l, with L_l triangular in a basis Q_l that has the large directions of G_l
+first, turns with G_l, and so does V_l at fixed Z_l.
 
 Levels count from the readout: V_1 belongs to the readout weights and to the last hidden layer, V_L to the first one.
 """

@@ -72,12 +72,12 @@ for errors far below 1 %. Gibbs sampling is left out where it is far slower stil
 DISTANCES = """\
 ## The error of the theory, and of one loop
 
-A ReLU teacher in 20 dimensions with real gates, 40 test inputs. Errors are relative to the exact posterior, whose own standard
-errors, of bias and variance, stand in the last column; its draws are used with control variates. One loop is refused for widths
-up to the number of features of a layer. The first task is near the prior, and the theory is off by a term in 1/N from N = 25
-on. It was chosen for that among five that differed in samples, dimension, sigma and T: it shows how errors fall where they do so
-cleanly. On the second labels are large for the prior, the order parameters change with N throughout, and the error of the theory
-falls more slowly.
+A ReLU teacher in 20 dimensions with real gates, 40 test inputs. Errors are relative to the exact posterior, whose own
+standard errors, of bias and variance, stand in the last column; its draws are used with control variates. One loop is refused
+for widths up to the number of features of a layer. The first task is near the prior, and the theory is off by a term in 1/N
+from N = 25 on. It was chosen for that among five that differed in samples, dimension, sigma and T: it shows how errors fall
+where they do so cleanly. On the second labels are large for the prior, the order parameters change with N throughout, and the
+error of the theory falls more slowly.
 """
 
 EVIDENCE = """\

@@ -227,8 +227,10 @@ def minimise(problem, layers, *, tolerance, limit, seed=0, told=None):
         del curvature
         # Below this the difference of two values of H is rounding, and the residual decides.
         rounding = 1e-11 * state.magnitude
+        # The residual is also small near a stationary point that is left again: then H still falls.
+        falling = predicted > 10 * rounding
         for attempt in itertools.count():
-            if best < CLOSE and (attempt > 20 or problem.evaluations - improved > PATIENCE):
+            if best < CLOSE and (attempt > 20 or (problem.evaluations - improved > PATIENCE and not falling)):
                 text = f"rounding keeps the residual at {best:.1e}, above the tolerance {tolerance:.1e}: the kernel is nearly "
                 raise _failure(state, text + "singular; raise tolerance or temperature")
             if problem.evaluations >= limit or attempt > 20:

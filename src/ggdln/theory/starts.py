@@ -33,6 +33,8 @@ LINES, PAIRS, RANDOM, HOPS, FOLLOWED = 40, 15, 40, 40, 3
 goes on; and how many of the lowest ends are followed to the last."""
 ROUGH, BRIEF = 1e-3, 100
 """Residual and evaluations at which the others end."""
+PERSISTENCE = 3
+"""How many times a descent that failed goes on from where it ended, if that is the lowest point of all."""
 
 
 class Search:
@@ -58,6 +60,9 @@ class Search:
             if trail:
                 self.follow("neighbour", extrapolated(trail, coordinate))
             self.search_lines()
+            for _ in range(PERSISTENCE):
+                if self.missed() and hasattr(self.error, "state"):
+                    self.follow("fitted", self.error.state.layers)
         for k in range(self.solver.check_starts):
             self.follow(f"random {k + 1}", self.random_start())
         if self.missed():

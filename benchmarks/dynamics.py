@@ -45,7 +45,7 @@ def mnist_parity(points, tests, gate_count, seed=0):
 
 
 def teacher_task(points, tests, inputs=100, gate_count=50, blocks=5, centres=20, rho=0.01, noise=0.01, seed=0):
-    """The task of Fig. 2c: clustered input blocks, a ReLU teacher that prefers the first, gates that see one each."""
+    """A task like that of Fig. 2c: clustered input blocks, a ReLU teacher that prefers the first, gates that see one each."""
     rng = np.random.default_rng(seed)
     size = inputs // blocks
     middle = rng.standard_normal((blocks, centres, size))
@@ -157,7 +157,8 @@ def bench_sampling(quick):
     prediction, seconds = nuts(data, **network, draws=30 if quick else 80, warmup=30 if quick else 80)
     rhat, ess = rhat_and_ess(prediction)
     rows.append(("NumPyro NUTS", prediction.shape[0] * prediction.shape[1], seconds, ess, rhat))
-    title = f"task of Fig. 2c, P = {points}, N0 = 100, M = 50, N = {width}, sigma = {sigma}, T = {temperature:g}"
+    size = f"P = {points}, N0 = 100, M = 50, N = {width}, sigma = {sigma}, T = {temperature:g}"
+    title = f"inputs, labels and gates as in Fig. 2c, but {size}"
     return title, rows
 
 

@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from ggdln.core.errors import ConvergenceError, InputError, RankError
 from ggdln.theory import starts
 from ggdln.theory.kernels import gp_kernel, gp_variance
-from ggdln.theory.newton import Recycler
+from ggdln.theory.newton import Curvature, Recycler, minimise
 from ggdln.theory.saddle import Problem, Whitened
 from ggdln.theory.solution import Solver, solve, solve_sweep
 from ggdln.theory.symmetric import Coordinates, GatePowers
@@ -178,6 +178,74 @@ def test_gradient_is_the_derivative(basis):
     ahead, behind = (problem.evaluate(state.layers, [sign * eps * s for s in step]).value for sign in (1, -1))
     slope = sum(np.sum(a * b) for a, b in zip(state.gradient, step, strict=True)) / 2
     assert slope == pytest.approx((ahead - behind) / (2 * eps), rel=1e-6)
+
+
+def far_point(problem, sizes):
+    """A State far from the prior, of which the same directions of the gates are amplified in all layers."""
+    rng = np.random.default_rng(3)
+    steps = [a + a.T for a in (rng.standard_normal((r, r)) for r in sizes)]
+    return problem.evaluate([Whitened.multiple(1.3, r) for r in sizes], steps)
+
+
+@pytest.mark.parametrize("basis", ["monomial", "span"])
+def test_curvature_is_the_second_derivative(basis):
+    """Products with the Hessian, far from the prior and in turned bases, against second differences of H along steps."""
+    x, g, y, _, _ = task(count=20, gates=3)
+    training = Training.of(x, g, y, depth=3, basis=basis, form="kernel")
+    sizes, problem, rng = (
+        training.powers.sizes,
+        Problem(training.likelihood(1.0, 0.1), [7.0, 3.0, 5.0]),
+        np.random.default_rng(1),
+    )
+    state = far_point(problem, sizes).graded()
+    curvature, eps = Curvature(problem, state, rng), 1e-3
+
+    def direction():
+        return [a + a.T for a in (rng.standard_normal((r, r)) for r in sizes)]
+
+    def flat(step):
+        return np.concatenate([x.ravel() for x in step])
+
+    def value(*parts):
+        return problem.evaluate(state.layers, [eps * sum(part) for part in zip(*parts, strict=True)]).value
+
+    one, other = direction(), direction()
+    minus = [[-x for x in step] for step in (one, other)]
+    second = value(one, other) - value(one, minus[1]) - value(minus[0], other) + value(*minus)
+    size = math.sqrt(flat(one) @ curvature.product(flat(one)) * (flat(other) @ curvature.product(flat(other))))
+    assert flat(other) @ curvature.product(flat(one)) == pytest.approx(second / (4 * eps**2), abs=1e-4 * size)
+
+
+@pytest.mark.parametrize("basis", ["monomial", "span"])
+def test_turned_bases_change_nothing_but_coordinates(basis):
+    """With large directions first V_l, H and the excess are the same, C_l has entries below its diagonal, and it goes back."""
+    x, g, y, _, _ = task(count=20, gates=3)
+    training = Training.of(x, g, y, depth=3, basis=basis, form="kernel")
+    problem = Problem(training.likelihood(1.0, 0.1), [7.0, 3.0, 5.0])
+    state = far_point(problem, training.powers.sizes)
+    turned = state.graded()
+    back = turned.in_bases([None] * 3)
+    assert any(layer.basis is not None for layer in turned.layers)
+    assert all(layer.basis is None for layer in back.layers)
+    for other in (problem.evaluate(turned.layers), back):
+        assert other.value == pytest.approx(state.value, rel=1e-9)
+        for ours, theirs, z in zip(other.chain.v, state.chain.v, other.layers, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-9 * np.abs(theirs).max())
+            np.testing.assert_allclose(z.matrix.T @ z.matrix - np.eye(len(z.matrix)), z.excess, rtol=1e-6, atol=1e-6)
+    for triangle in turned.chain.triangles[1:]:
+        assert np.abs(np.tril(triangle / triangle.diagonal(), -1)).max() <= 1
+
+
+def test_a_narrow_valley_is_followed():
+    """Labels far too large for the prior, five layers, T near 0: a direction is amplified in all layers, and turns on the way."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((40, 30))
+    g = np.maximum(x @ rng.standard_normal((30, 3)), 0)
+    y = x @ rng.standard_normal(30)
+    training = Training.of(x, g, y, depth=5)
+    problem = Problem(training.likelihood(0.12**6, 2e-6), [10.0] * 5)
+    state = minimise(problem, starts.multiple(problem, 5.0), tolerance=1e-6, limit=200)
+    assert all(layer.logs[-1] > 3 for layer in state.layers)
 
 
 def test_corrected_saddle_point_equation():

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from ggdln.core.errors import ConvergenceError, RankError
-from ggdln.theory.saddle import Chain
+from ggdln.theory.saddle import Chain, half_lower
 
 # Directions of earlier conjugate-gradient runs that are kept.
 RECYCLED = 100
@@ -44,21 +44,28 @@ class Curvature:
     def product(self, step):
         """Hessian times `step`, both flat: symmetric matrices, one per layer.
 
-        A difference quotient of S/2 that repeats the layers but not the kernel. Pulling S_l back from Z_l R(X) would add
-        a commutator of symmetric matrices, which is antisymmetric and drops out.
+        A difference quotient of dH/dZ along Z Y, Y the lower part of X, that repeats the layers but not the kernel.
         """
         state = self.state
         size = 1e-6 / np.abs(step).max()
-        steps = layered(step, state.layers)
-        changes = [z @ s for z, s in zip(state.z, steps, strict=True)]
-        ahead = Chain(self.problem.powers, [z + size / 2 * y for z, y in zip(state.z, changes, strict=True)])
+        steps = [half_lower(len(x)) * x for x in layered(step, state.layers)]
+        changes = [z @ y for z, y in zip(state.z, steps, strict=True)]
+        moved = [z + size * change for z, change in zip(state.z, changes, strict=True)]
+        ahead = Chain(self.problem.powers, moved, state.chain.bases)
         bar = state.data.v_bar + size * self.data.product((ahead.v[-1] - state.chain.v[-1]) / size)
         forces = ahead.forces(2 * bar @ ahead.b[-1])
         result = np.empty_like(step)
-        parts = zip(layered(result, state.layers), self.problem.widths, state.z, changes, forces, self.forces, strict=True)
-        for part, width, z, change, force, rest in parts:
-            total = (force - rest) / size + width * (z.T @ change)
-            part[...] = (total + total.T) / 4
+        parts = zip(
+            layered(result, state.layers), self.problem.widths, state.layers, steps, changes, forces, self.forces, strict=True
+        )
+        for part, width, layer, y, change, force, rest in parts:
+            # Z^T d(dH/dZ): the data term without the change of Z^T, and N (Z - Z^-T) of the prior.
+            total = (force - rest) / size - y.T @ rest + width * (layer.matrix.T @ change + y.T)
+            total *= half_lower(len(total))
+            # exp(X_ii / 2) to second order.
+            diagonal = np.einsum("ii->i", total)
+            diagonal += (rest + width * layer.excess).diagonal() * y.diagonal() / 2
+            part[...] = (total + total.T) / 2
         return result
 
 
@@ -201,6 +208,7 @@ def minimise(problem, layers, *, tolerance, limit, seed=0, told=None):
     # A typical change of log V_L of 0.3 per direction: those of all layers add up.
     radius = 0.3 * math.sqrt(sum(len(z) for z in state.z)) / len(state.z)
     recycler = Recycler(2 * problem.powers.gates.shape[1] * problem.powers.outputs)
+    state = state.graded()
     best, improved = state.residual, problem.evaluations
     while state.residual > tolerance:
         curvature = Curvature(problem, state, rng)
@@ -219,8 +227,10 @@ def minimise(problem, layers, *, tolerance, limit, seed=0, told=None):
         del curvature
         # Below this the difference of two values of H is rounding, and the residual decides.
         rounding = 1e-11 * state.magnitude
+        # The residual is also small near a stationary point that is left again: then H still falls.
+        falling = predicted > 10 * rounding
         for attempt in itertools.count():
-            if best < CLOSE and (attempt > 20 or problem.evaluations - improved > PATIENCE):
+            if best < CLOSE and (attempt > 20 or (problem.evaluations - improved > PATIENCE and not falling)):
                 text = f"rounding keeps the residual at {best:.1e}, above the tolerance {tolerance:.1e}: the kernel is nearly "
                 raise _failure(state, text + "singular; raise tolerance or temperature")
             if problem.evaluations >= limit or attempt > 20:
@@ -242,12 +252,22 @@ def minimise(problem, layers, *, tolerance, limit, seed=0, told=None):
             radius *= 2
         elif ratio < 0.25:
             radius = norm / 2
-        state = trial
+        state = trial.graded()
         if told is not None:
             told.update(min(told.total, max(0, math.floor(-math.log10(max(state.residual, 1e-300))))))
         if state.residual < best / 2:
             best, improved = state.residual, problem.evaluations
-    return state
+    return _finished(state)
+
+
+def _finished(state):
+    """The State with layers in the basis of the features, and with the residual of the coordinates of the descent."""
+    try:
+        finished = state.in_bases([None] * len(state.layers))
+    except FloatingPointError as error:
+        raise _failure(state, f"{error}: gates are nearly dependent") from error
+    finished.residual = state.residual
+    return finished
 
 
 def _failure(state, text):

@@ -9,12 +9,17 @@ depends on the basis. Writing V_l = B_l B_l^T, B_l = C_l Z_l, C_l C_l^T = G_l, t
 carried along beside Z_l: N E_l is accurate even for large N and small E_l. Rotations of Z_l from the right change nothing and
 are used to keep E_l nearly diagonal.
 
-V_l is moved to B_l R(X_l)^2 B_l^T with X_l symmetric, so it stays positive: R(X) is exp(X/2) for large steps and
-1 + X/2 + X^2/8, equal to second order, for small ones. The gradient in X_l is S_l / 2,
+V_l is moved to B_l T T^T B_l^T with T(X_l) lower triangular, so it stays positive: T has the entries of the symmetric X_l below
+the diagonal and exp(X_ii / 2) on it. The gradient in X_l is S_l / 2,
 
     S_l = N_l (Z_l^T Z_l - 1) + 2 B_l^T (dH_data/dV_l) B_l,
 
 and S_l = 0 for all l is the saddle-point equation; for L = 1 it reads U = sigma^2 (1 - U^1/2 (R1 - R2) U^1/2 / N).
+
+Where a direction of gate space is amplified in all layers, H is a narrow valley along which it turns. Two triangles keep this
+valley straight. The columns of Z_l come in the order of their lengths, so T adds small columns of B_l to large ones, which
+turns these and leaves their length. And C_l = Q_l L_l, with L_l triangular in a basis Q_l that has the large directions of G_l
+first, turns with G_l, and so does V_l at fixed Z_l.
 
 Levels count from the readout: V_1 belongs to the readout weights and to the last hidden layer, V_L to the first one.
 """
@@ -23,10 +28,13 @@ import math
 from functools import cache, cached_property
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import lapack, solve_triangular
 
 # Smallest singular value of Z: with zero labels and more samples than weights H has no minimum, and Z shrinks for ever.
 SMALLEST = 1e-20
+
+# Entries of L_l in units of the diagonal above them from which on a new basis Q_l is taken.
+TURNED = 1.0
 
 
 class Whitened:
@@ -34,24 +42,27 @@ class Whitened:
 
     logs     logs of the eigenvalues of Z^T Z, ascending
     frame    a token that is shared by all Z of which steps X can be compared entry by entry
+    basis    Q_l (r, r), orthogonal; None for the basis of the features themselves, as in all that is kept or compared
     """
 
-    def __init__(self, matrix, excess, logs, frame=None):
-        self.matrix, self.excess, self.logs = matrix, excess, logs
+    def __init__(self, matrix, excess, logs, frame=None, basis=None):
+        self.matrix, self.excess, self.logs, self.basis = matrix, excess, logs, basis
         self.frame = object() if frame is None else frame
 
     @classmethod
-    def diagonal(cls, q, h):
-        """Z = Q e^(h/2) with Q orthogonal and h (r,) the logs of the eigenvalues."""
-        return cls(q * np.exp(h / 2), np.diag(np.expm1(h)), np.sort(h))
+    def diagonal(cls, q, h, basis=None):
+        """Z = Q e^(h/2) with Q orthogonal and h (r,) the logs of the eigenvalues, the largest first."""
+        order = np.argsort(-h, kind="stable")
+        q, h = q[:, order], h[order]
+        return cls(q * np.exp(h / 2), np.diag(np.expm1(h)), h[::-1], basis=basis)
 
     @classmethod
-    def of(cls, z):
+    def of(cls, z, basis=None):
         """Any Z, turned from the right so that Z^T Z is diagonal."""
         left, singular, _ = np.linalg.svd(z)
         if not singular[-1] > SMALLEST:
             raise FloatingPointError("Z is singular to working precision")
-        return cls.diagonal(left, 2 * np.log(singular))
+        return cls.diagonal(left, 2 * np.log(singular), basis)
 
     @classmethod
     def multiple(cls, factor, size):
@@ -63,7 +74,7 @@ class Whitened:
         square = factor**2
         excess = square * self.excess
         excess[np.diag_indices_from(excess)] += square - 1
-        return Whitened(factor * self.matrix, excess, self.logs + math.log(square), self.frame)
+        return Whitened(factor * self.matrix, excess, self.logs + math.log(square), self.frame, self.basis)
 
     @property
     def scales(self):
@@ -77,26 +88,27 @@ class Whitened:
         return (left * (2 * np.log(singular))) @ left.T
 
     def moved(self, x):
-        """Z R(X) for a symmetric X, turned from the right only after a large change."""
+        """Z T(X) for a symmetric X, turned from the right only after a large change."""
+        e = np.tril(x, -1)
+        e[np.diag_indices_from(e)] = np.expm1(x.diagonal() / 2)
+        z = self.matrix + self.matrix @ e
         if not np.abs(x).max() < 0.5:
-            values, vectors = np.linalg.eigh(x)
-            return Whitened.of(self.matrix @ ((vectors * np.exp(values / 2)) @ vectors.T))
-        e = x @ x
-        e *= 0.125
-        e += 0.5 * x
-        # (1 + e) (1 + E) (1 + e) - 1 without cancellation: near the prior only the difference from it matters.
+            return Whitened.of(z, self.basis)
+        # (1 + e)^T (1 + E) (1 + e) - 1 without cancellation: near the prior only the difference from it matters.
         half = self.excess + self.excess @ e
-        excess = half + e @ half + 2 * e + e @ e
+        excess = half + e.T @ half + e + e.T + e.T @ e
         excess = (excess + excess.T) / 2
         values = np.linalg.eigvalsh(excess)
-        z = self.matrix + self.matrix @ e
         # Eigenvalues 1 + E close to 0, or far below the largest, would be lost in rounding.
         if not 1 + values[0] > max(1e-3, 1e-6 * (1 + values[-1])):
-            return Whitened.of(z)
+            return Whitened.of(z, self.basis)
         length = np.sqrt(1 + excess.diagonal())
         overlap = np.abs(excess) / np.outer(length, length)
         np.fill_diagonal(overlap, 0.0)
-        return Whitened(z, excess, np.log1p(values), self.frame) if overlap.max() < 0.5 else Whitened.of(z)
+        longest_after = np.maximum.accumulate(length[::-1])[::-1]
+        if not (overlap.max() < 0.5 and (longest_after < 2 * length).all()):
+            return Whitened.of(z, self.basis)
+        return Whitened(z, excess, np.log1p(values), self.frame, self.basis)
 
 
 class Chain:
@@ -104,21 +116,26 @@ class Chain:
 
     Z_l is (r_l, r_l) at the saddle point. A network with fewer units than features has Z_l with N columns; the G_l above it
     has no Cholesky factor but the wide one that `step.factor` gives, and Z_l has as many rows as that has columns.
+
+    bases: the Q_l, by default those of the features. `triangles` are the L_l = Q_l^T C_l.
     """
 
-    def __init__(self, powers, z):
-        self.powers, self.z = powers, z
-        self.g, self.c, self.b, self.v = [], [], [], []
-        for level, z_l in enumerate(z):
-            g = c = None
+    def __init__(self, powers, z, bases=None):
+        self.powers, self.z, self.bases = powers, z, bases or [None] * len(z)
+        self.g, self.c, self.b, self.v, self.triangles = [], [], [], [], []
+        for level, (z_l, q) in enumerate(zip(z, self.bases, strict=True)):
+            g = c = triangle = None
             if self.is_wide(level):
                 c = powers.steps[level - 1].factor(self.b[-1])
             else:
                 g = powers.first if level == 0 else powers.steps[level - 1].forward(self.v[-1])
-                c = None if g is None else cholesky(g)
+                if g is not None:
+                    triangle = cholesky(g if q is None else q.T @ g @ q)
+                    c = triangle if q is None else q @ triangle
             b = z_l if c is None else c @ z_l
             self.g.append(g)
             self.c.append(c)
+            self.triangles.append(triangle)
             self.b.append(b)
             self.v.append(b @ b.T)
 
@@ -130,7 +147,7 @@ class Chain:
         """dH/dZ_l of every layer, from dH/dB_L."""
         result = [None] * len(self.z)
         for level in range(len(self.z) - 1, -1, -1):
-            z, c = self.z[level], self.c[level]
+            z, c, triangle, q = self.z[level], self.c[level], self.triangles[level], self.bases[level]
             result[level] = z_bar = b_bar if c is None else c.T @ b_bar
             if level == 0:
                 break
@@ -141,9 +158,10 @@ class Chain:
             # Adjoint of the Cholesky factorization of G_l.
             inner = z_bar @ z.T
             inner *= half_lower(len(inner))
-            left, _ = lapack.dtrtrs(c, inner, lower=1, trans=1)
-            g_bar, _ = lapack.dtrtrs(c, left.T, lower=1, trans=1, overwrite_b=1)
-            b_bar = 2 * step.adjoint((g_bar + g_bar.T) / 2) @ self.b[level - 1]
+            left, _ = lapack.dtrtrs(triangle, inner, lower=1, trans=1)
+            g_bar, _ = lapack.dtrtrs(triangle, left.T, lower=1, trans=1, overwrite_b=1)
+            g_bar = (g_bar + g_bar.T) / 2
+            b_bar = 2 * step.adjoint(g_bar if q is None else q @ g_bar @ q.T) @ self.b[level - 1]
         return result
 
     def forces(self, b_bar):
@@ -189,14 +207,14 @@ class State:
 
     `value` is H without the constant `likelihood.shift`; `gradient` the S_l; `residual` = |S| / (sqrt(L) (tr R1 + tr R2)), the
     unbalanced part of the forces relative to the two parts of the data force, R1 = B^T F^T (k^-1 o cos) F B and R2 likewise
-    with k^-1 t t^T k^-1.
+    with k^-1 t t^T k^-1. data: the data term, where it is known already.
     """
 
-    def __init__(self, problem, layers):
+    def __init__(self, problem, layers, data=None):
         self.problem, self.layers = problem, layers
         self.z = [layer.matrix for layer in layers]
-        self.chain = Chain(problem.powers, self.z)
-        self.data = problem.likelihood.at(self.chain.b[-1])
+        self.chain = Chain(problem.powers, self.z, [layer.basis for layer in layers])
+        self.data = problem.likelihood.at(self.chain.b[-1]) if data is None else data
         parts = zip(problem.widths, layers, strict=True)
         prior = sum(width / 2 * float(np.sum(np.expm1(layer.logs) - layer.logs)) for width, layer in parts)
         self.value = self.data.value + prior
@@ -220,3 +238,26 @@ class State:
         # tr R1 - tr R2 is the trace of the force.
         scale = abs(float(np.trace(self.forces[-1]))) + 2 * self.data.attraction
         return norm / (math.sqrt(len(self.layers)) * scale) if norm > 0 else 0.0
+
+    def graded(self):
+        """The same point with the large directions of every G_l first, where those in use have turned away from that."""
+        bases = [layer.basis for layer in self.layers]
+        for level, triangle in enumerate(self.chain.triangles):
+            # G_1 does not change.
+            if level > 0 and np.abs(np.tril(triangle / triangle.diagonal(), -1)).max() > TURNED:
+                bases[level] = np.linalg.eigh(self.chain.g[level])[1][:, ::-1]
+        try:
+            return self.in_bases(bases)
+        except FloatingPointError:
+            return self
+
+    def in_bases(self, bases):
+        """The same point with other Q_l; raises FloatingPointError."""
+        layers = list(self.layers)
+        for level, (layer, q) in enumerate(zip(self.layers, bases, strict=True)):
+            if q is not layer.basis:
+                g, b = self.chain.g[level], self.chain.b[level]
+                left = cholesky(g) if q is None else cholesky(q.T @ g @ q)
+                z = solve_triangular(left, b if q is None else q.T @ b, lower=True, check_finite=False)
+                layers[level] = Whitened(z, layer.excess, layer.logs, basis=q)
+        return self if layers == self.layers else State(self.problem, layers, self.data)

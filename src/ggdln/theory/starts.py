@@ -33,6 +33,8 @@ LINES, PAIRS, RANDOM, HOPS, FOLLOWED = 40, 15, 40, 40, 3
 goes on; and how many of the lowest ends are followed to the last."""
 ROUGH, BRIEF = 1e-3, 100
 """Residual and evaluations at which the others end."""
+PERSISTENCE = 3
+"""How many times a descent that failed goes on from where it ended, if that is the lowest point of all."""
 
 
 class Search:
@@ -58,6 +60,9 @@ class Search:
             if trail:
                 self.follow("neighbour", extrapolated(trail, coordinate))
             self.search_lines()
+            for _ in range(PERSISTENCE):
+                if self.missed() and hasattr(self.error, "state"):
+                    self.follow("fitted", self.error.state.layers)
         for k in range(self.solver.check_starts):
             self.follow(f"random {k + 1}", self.random_start())
         if self.missed():
@@ -87,7 +92,11 @@ class Search:
     def search_lines(self):
         """Follow the minima on the line of all gates and, if the data are not fitted yet, on those of single directions."""
         problem = self.problem
-        uniform = minima_along(problem, lambda log: multiple(problem, log), *self.bounds(problem.powers.sizes))
+        sizes = problem.powers.sizes
+        cost = sum(width * size / 2 for width, size in zip(problem.widths, sizes, strict=True))
+        uniform = minima_along(
+            problem, lambda log: multiple(problem, log), *self.bounds(sizes), price=lambda log: cost * (math.expm1(log) - log)
+        )
         for k, (_, layers) in enumerate(uniform):
             self.follow("fitted" if k else "prior", layers)
         if self.settled():
@@ -212,16 +221,24 @@ def multiple(problem, log):
     return [Whitened.multiple(math.exp(log / 2), r) for r in problem.powers.sizes]
 
 
-def minima_along(problem, family, low, high, points):
-    """(H, layers) at the minima of H among points on a line, in their order along it; family: log -> layers."""
+def minima_along(problem, family, low, high, points, price=None):
+    """(H, layers) at the minima of H among points on a line, in their order along it; family: log -> layers.
+
+    price: log -> the prior term, if known beforehand. log det (K + T) grows along a line, so where the price and the first one
+    exceed the lowest H no lower one can follow.
+    """
     logs = np.linspace(low, high, points)
-    values = []
-    for log in logs:
+    values, least = [math.inf] * points, None
+    for i, log in enumerate(logs):
+        if price is not None and least is not None and log > 0 and least + price(log) > min(values):
+            break
         try:
             state = problem.evaluate(family(log))
         except FloatingPointError:
             state = None
-        values.append(math.inf if state is None else state.value)
+        if state is not None:
+            values[i] = state.value
+            least = state.data.entropy if least is None else least
     padded = [math.inf, *values, math.inf]
     lowest = [i for i in range(points) if padded[i] >= padded[i + 1] < padded[i + 2]]
     return [(values[i], family(logs[i])) for i in lowest]

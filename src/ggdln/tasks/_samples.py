@@ -63,7 +63,11 @@ def _inputs(name, x):
 def _targets(name, y, count):
     """Labels as they are: numbers or texts, one for each sample."""
     y = np.asarray(y)
-    y = y.astype(str) if y.dtype.kind == "S" else y
+    if y.dtype.kind == "S":
+        try:
+            y = np.char.decode(y, "utf-8")
+        except UnicodeDecodeError as error:
+            raise FileError(f"labels in UTF-8; {name} has {error.object!r}") from None
     if y.dtype.kind != "U":
         y = arrays.numbers(name, y, 1, 2)
     elif (y == "").any():

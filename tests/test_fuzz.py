@@ -18,7 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import ggdln
-from ggdln.core.errors import ConfigError, GgdlnError, InputError
+from ggdln.core.errors import ConfigError, FileError, GgdlnError, InputError
+from ggdln.core.identity import digest
 from ggdln.core.kinds import REGISTRIES
 from ggdln.networks.gibbs import sample_posterior
 from ggdln.networks.langevin import langevin
@@ -286,14 +287,24 @@ def test_yaml_from_elsewhere_runs_nothing(text, tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["foreign.yaml"]
 
 
+def a_solution(kind):
+    x = np.random.default_rng(0).standard_normal((30, 4))
+    data = x, (x[:, :2] > 0) * 1.0, x[:, 0]
+    if kind == "gp":
+        return ggdln.gp_limit(*data, temperature=0.1)
+    if kind == "exact":
+        return ggdln.solve_exact(*data, width=10, temperature=0.1, draws=4, chains=2, seed=1)
+    return ggdln.solve(*data, width=10, temperature=0.1, loops=int(kind == "loop"))
+
+
 @cache
 def whole(kind):
-    """A file of samples and gates as it should be: its ending and its content."""
+    """A file of samples and gates, or of a solution, as it should be: its ending and its content."""
     rng = np.random.default_rng(0)
     x, name = rng.standard_normal((30, 4)), np.array(["one", "other"] * 15)
     gates = (x[:, :2] > 0) * 1.0
     with tempfile.TemporaryDirectory() as folder:
-        ending = kind.partition(" ")[0]
+        ending = kind.partition(" ")[0] if kind[0] == "." else ".nc"
         path = Path(folder) / f"whole{ending}"
         if kind == ".npz":
             np.savez(path, x=x, y=name, gates=gates)
@@ -302,10 +313,12 @@ def whole(kind):
         elif kind == ".csv":
             lines = [f"{a},{b},{text}" for (a, b, *_), text in zip(x, name, strict=True)]
             path.write_text("\n".join(["length,width,y", *lines]))
-        else:
+        elif kind[0] == ".":
             days = ("sample", np.arange(30), {"units": "days since 2000-01-01"})
             data = {"x": (("sample", "input"), x), "y": ("sample", x[:, 0]), "gates": (("sample", "gate"), gates), "day": days}
             xr.Dataset(data).to_netcdf(path, engine="scipy" if kind == ".nc classic" else "netcdf4")
+        else:
+            a_solution(kind).save(path)
         return ending, path.read_bytes()
 
 
@@ -333,14 +346,16 @@ def damaged(draw, kind):
 
 def read_by(kind, path):
     """What is read from a file, by all who read this kind."""
+    if kind[0] != ".":
+        return [lambda: ggdln.load(path)]
     task = {"kind": "file", "path": str(path), "P": 10, "P_t": 10} | ({} if kind.startswith(".nc") else {"labels": "sign"})
     gates = REGISTRIES["gates"].make({"kind": "file", "path": str(path)})
     return [lambda: ggdln.make_task(task, seed=1), lambda: gates.settled(None)]
 
 
-@pytest.mark.parametrize("kind", [".npz", ".npz compressed", ".csv", ".nc", ".nc classic"])
+@pytest.mark.parametrize("kind", [".npz", ".npz compressed", ".csv", ".nc", ".nc classic", "theory", "loop", "gp", "exact"])
 def test_damaged_files_of_the_user_are_read_or_refused(kind, tmp_path):
-    """Whatever was done to a file of samples or gates: numbers, or an error of ours that says what is wrong."""
+    """Whatever was done to a file of samples, gates or a solution: numbers, or an error of ours that says what is wrong."""
     for read in read_by(kind, tmp_path / f"whole{whole(kind)[0]}"):
         (tmp_path / f"whole{whole(kind)[0]}").write_bytes(whole(kind)[1])
         if kind != ".csv":  # which has no column of numbers for each gate
@@ -407,7 +422,27 @@ def test_archives_from_elsewhere_run_nothing(case, tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"task\.path = .foreign\.npz.; accepted: ") as error:
         ggdln.make_task({"kind": "file", "path": path.name, "P": 2, "P_t": 2}, seed=1)
     assert "allow_pickle" not in str(error.value)
+    with pytest.raises(FileError, match=r"foreign\.npz: "):
+        ggdln.load(path)
     assert [left.name for left in tmp_path.iterdir()] == ["foreign.npz"]
+
+
+def test_a_file_with_the_right_checksum_that_is_no_solution_is_refused(tmp_path):
+    """Whoever writes one can make its checksum fit: what is missing in it is still said by an error of ours."""
+    a_solution("theory").save(tmp_path / "whole.nc")
+    content = xr.load_dataset(tmp_path / "whole.nc", engine="scipy", decode_cf=False)
+    changes = {
+        "missing": content.drop_vars("training_x"),
+        "another shape": content.assign(training_y=("n", np.ones(3))),
+        "another depth": content.assign(training_depth=((), np.int32(50))),
+        "another kind": content.assign_attrs(kind="__class__"),
+        "no kind": content.assign_attrs(kind=1),
+    }
+    for name, changed in changes.items():
+        changed.attrs["sha256"] = digest(changed)
+        changed.to_netcdf(tmp_path / "changed.nc", engine="scipy")
+        with pytest.raises(FileError, match=r"changed\.nc: numbers that are no solution"):
+            pytest.fail(f"{name}: {ggdln.load(tmp_path / 'changed.nc')}")
 
 
 BOMB = "a: &a0 [x, x, x, x, x, x, x, x]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 8)}]\n" for i in range(1, 12))

@@ -28,6 +28,7 @@ EVIDENCE = {
     "benchmarks/dynamics.md": ("What training and sampling cost, against plain implementations", "make bench"),
     "benchmarks/minima.md": ("Is the minimum that is found the lowest one?", "make bench"),
     "benchmarks/install.md": ("Seconds and megabytes of an install", "make bench"),
+    "benchmarks/portability.md": ("How far numbers differ between threads, instruction sets and BLAS libraries", "make bench"),
 }
 
 

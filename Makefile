@@ -98,7 +98,7 @@ test-all: $(VENV)/ready-test $(VENV)/ready-docs
 	OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 2 --dist loadfile -m slow
 
 test-faults: $(VENV)/ready-test
-	FAULT_ROUNDS=50 FAULT_TABLE=faults.md FUZZ_EXAMPLES=1000 OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 2 --dist loadfile tests/test_faults.py tests/test_fuzz.py tests/test_store.py
+	FAULT_ROUNDS=50 FAULT_TABLE=faults.md FUZZ_EXAMPLES=1000 OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 2 --dist loadfile tests/test_faults.py tests/test_surroundings.py tests/test_fuzz.py tests/test_store.py
 
 # As root, where SLURM, its database and MariaDB are installed; it starts clusters of its own (tests/slurm/start).
 test-cluster: $(VENV)/ready-test
@@ -133,6 +133,7 @@ bench: $(VENV)/ready-test
 	$(VENV)/bin/python benchmarks/minima.py
 	$(VENV)/bin/python benchmarks/install.py
 	$(VENV)/bin/python benchmarks/compare.py
+	$(VENV)/bin/python benchmarks/portability.py
 
 check-gpu: setup
 	@$(VENV)/bin/python benchmarks/gpu.py

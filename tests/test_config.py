@@ -60,7 +60,8 @@ BAD = {
     "list for keys": ("experiments/capacity/paper", [1], "1 problem:", "experiments.capacity.paper = [1]", "keys and values"),
     "number for keys": ("experiments/capacity/paper/task", 3, "1 problem:", "experiments.capacity.task (under paper) = 3", "keys and values"),
     "text for kinds": ("kinds", "mine.py", "kinds = 'mine.py'", "a list"),
-    "kinds that aren't there": ("kinds", ["none.py"], "kinds: there is no file none.py"),
+    "kinds that aren't there": ("kinds", ["none.py"], "kinds: there is no file none.py", "the code of files under kinds is run"),
+    "kinds that are no Python": ("kinds", ["README.md"], "kinds[0] = 'README.md'; accepted: Python files (.py), whose code is run"),
 }  # fmt: skip
 
 
@@ -255,12 +256,14 @@ def test_files_add_to_those_before_and_merge_keys_are_no_repeats(tmp_path):
     assert raw == {"a": {"x": 1, "y": 5, "z": 6}, "b": {"x": 1, "y": 3}, "c": {"x": 4, "y": 3}}
 
 
-def test_values_that_contain_themselves_are_refused(tmp_path):
+@pytest.mark.parametrize("text", ["experiments: &a {b: *a}\n", "experiments: &a [*a]\n"])
+def test_values_that_contain_themselves_are_refused(text, tmp_path):
+    """In a file that the library reads, and in what Snakemake has read."""
     file = tmp_path / "cycle.yaml"
-    file.write_text("experiments: &a {b: *a}\n")
-    assert "no alias to a value that contains it" in message(load([file]))
-    file.write_text("experiments: &a [*a]\n")
-    assert "no alias to a value that contains it" in message(load([file]))
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=r"line 1, column .*no alias to a value that contains it"):
+        load([file])
+    assert "no alias to a value that contains it" in message(yaml.safe_load(text))
 
 
 def test_reading_a_configuration_writes_nothing(tmp_path, monkeypatch, small):

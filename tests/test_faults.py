@@ -16,23 +16,57 @@ from collections import Counter
 from pathlib import Path
 
 import netCDF4
+import numpy as np
 import pytest
 from helpers import append, small_project, snakemake
 
+import ggdln
 from ggdln.experiments import store
 
 pytestmark = pytest.mark.slow
 
 ROUNDS = int(os.environ.get("FAULT_ROUNDS", "3"))
-TARGETS = ("--", "results/curves/trained/gd.nc", "results/curves/sampled/posterior.nc", "figures/gated.pdf")
+CURVES = ("trained/gd", "sampled/posterior", "narrow/one_loop", "narrow/exact", "narrow/blockwise")
+TARGETS = ("--", *(f"results/curves/{curve}.nc" for curve in CURVES), "figures/gated.pdf")
+
+BLOCKWISE = '''
+"""A method of a user's own that hands its samples to the theory in blocks."""
+
+from typing import ClassVar
+
+from ggdln.core.kinds import Look
+from ggdln.experiments.methods import Method
+from ggdln.observables import observe
+from ggdln.theory.solution import solve
+
+
+class Blockwise(Method):
+    """Finite-width theory, from blocks of five samples"""
+
+    look: ClassVar[Look] = Look("blocks")
+    offers: ClassVar[tuple] = ("predict",)
+
+    def measure(self, point):
+        x, g, y = point.sample.task.x, point.sample.g, point.sample.task.y
+        found = []
+        for network in point.networks:
+            blocks = ((x[i : i + 5], g[i : i + 5], y[i : i + 5]) for i in range(0, len(x), 5))
+            told = {"width": network["N"], "depth": network["L"], "sigma": network["sigma"], "temperature": network["T"]}
+            found.append(observe(point.observables, solve(blocks, **told), point.sample, self.offers))
+        return found
+'''
 
 
 def fresh(folder):
-    """The small experiments, with chains that run for some seconds and save their state all the time."""
+    """The small experiments, with chains that run for some seconds and save their state all the time; data in blocks, too."""
     chains = {"reduced": {"methods": {"posterior": {"samples": 3000}}}}
     one_point = {"reduced": {"sweep": {"gates.M": [4]}}}
-    experiments = {"sampled": chains, "gated": one_point}
-    return small_project(folder, machine={"checkpoint_seconds": 0.1}, experiments=experiments)
+    narrow = {"reduced": {"methods": {"exact": {"samples": 200}, "blockwise": {}}}}
+    experiments = {"sampled": chains, "gated": one_point, "narrow": narrow}
+    kinds = ["my_kinds.py", "blockwise.py"]
+    small_project(folder, machine={"checkpoint_seconds": 0.1}, kinds=kinds, experiments=experiments)
+    (folder / "blockwise.py").write_text(BLOCKWISE)
+    return folder
 
 
 def start(folder):
@@ -84,12 +118,18 @@ def faults():
 
 
 @pytest.fixture(scope="module")
-def calm(tmp_path_factory):
-    """What an undisturbed run gives."""
-    folder = fresh(tmp_path_factory.mktemp("calm"))
+def undisturbed(tmp_path_factory):
+    """What an undisturbed run gives, and how many seconds it takes here."""
+    folder, begin = fresh(tmp_path_factory.mktemp("calm")), time.monotonic()
     result = snakemake(folder, *TARGETS)
     assert result.returncode == 0, result.stdout + result.stderr
-    return sums(folder)
+    return sums(folder), time.monotonic() - begin
+
+
+@pytest.fixture(scope="module")
+def calm(undisturbed):
+    """What an undisturbed run gives."""
+    return undisturbed[0]
 
 
 def wait_for_state(folder, process):
@@ -139,17 +179,17 @@ def kill(target, process, folder, rng):
     return target == "everything" or bool(jobs)
 
 
-def test_kills_at_random_moments_lose_nothing(calm, tmp_path, faults):
+def test_kills_at_random_moments_lose_nothing(undisturbed, tmp_path, faults):
     """SIGKILL of everything, of the workflow alone, of one job, or of all while a file is written, again and again."""
     seed = random.SystemRandom().randrange(2**32)
     print("seed", seed)
     rng = random.Random(seed)
+    (calm, seconds), done = undisturbed, Counter()
     fresh(tmp_path)
-    done = Counter()
     while done.total() < ROUNDS:
         process = start(tmp_path)
         try:
-            deadline = time.monotonic() + rng.uniform(0, 12)
+            deadline = time.monotonic() + rng.uniform(0, seconds / 2)
             while time.monotonic() < deadline and process.poll() is None:
                 time.sleep(0.05)
             target = rng.choice(["everything", "workflow", "a job", "everything while a job writes"])
@@ -167,6 +207,45 @@ def test_kills_at_random_moments_lose_nothing(calm, tmp_path, faults):
     assert sums(tmp_path) == calm
     for target, count in done.items():
         faults(f"SIGKILL of {target}", count)
+
+
+SAVING = """
+import sys
+import numpy as np
+import ggdln
+
+x = np.random.default_rng(0).standard_normal((400, 4))
+g, y = (x[:, :2] > 0) * 1.0, np.sign(x[:, 0])
+print("ready", flush=True)
+while True:
+    if sys.argv[2] == "exact":
+        solution = ggdln.solve_exact(x[:30], g[:30], y[:30], width=10, temperature=0.1, draws=20, chains=2, seed=1)
+    else:
+        blocks = ((x[i : i + 20], g[i : i + 20], y[i : i + 20]) for i in range(0, 400, 20))
+        solution = ggdln.solve(blocks, width=10, temperature=0.1, loops=int(sys.argv[2] == "one loop"))
+    solution.save(sys.argv[1])
+    print("saved", flush=True)
+"""
+
+
+@pytest.mark.parametrize("kind", ["exact", "blocks", "one loop"])
+def test_a_program_killed_at_any_moment_leaves_a_whole_solution_or_none(kind, tmp_path, faults):
+    """Programs of a user's own that solve and save, again and again: the file is always whole, and says the same."""
+    path, rng, rounds = tmp_path / "solution.nc", np.random.default_rng(), max(3, ROUNDS // 5)
+    x = np.random.default_rng(1).standard_normal((5, 4))
+    known = set()
+    for _ in range(rounds):
+        command = [sys.executable, "-c", SAVING, str(path), kind]
+        program = subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ | {"OMP_NUM_THREADS": "1"})
+        for _ in range(rng.integers(1, 4)):  # "ready" or some files later
+            program.stdout.readline()
+        time.sleep(rng.uniform(0, 0.3))
+        program.kill()
+        program.communicate()
+        if path.exists():
+            known.add(np.concatenate(ggdln.load(path).predict(x, (x[:, :2] > 0) * 1.0)).tobytes())
+    assert len(known) == 1
+    faults(f"SIGKILL of a program that saves a solution: {kind}", rounds)
 
 
 def test_a_second_workflow_in_the_same_folder_is_refused(calm, tmp_path, faults):
@@ -223,6 +302,25 @@ DAMAGE = {
     "empty": lambda path: path.write_bytes(b""),
     "HTML": lambda path: path.write_bytes(b"<!DOCTYPE html><html><body>404</body></html>"),
 }
+
+
+def test_cut_results_of_every_method_are_named_and_replaced(calm, tmp_path, faults):
+    """Curves of one loop, the exact posterior and data in blocks are cut in half; the next stage names them all."""
+    finish(fresh(tmp_path))
+    methods = ("one_loop", "exact", "blockwise")
+    victims = [next((tmp_path / "results" / method).rglob("*.nc")) for method in methods]
+    for victim in victims:
+        DAMAGE["truncated"](victim)
+    targets = ("--", *(f"results/curves/narrow/{method}.nc" for method in methods))
+    broken = snakemake(tmp_path, "--keep-going", "--forcerun", "assemble_curve", *targets)
+    assert broken.returncode != 0
+    for victim in victims:
+        told = f"{re.escape(str(victim.relative_to(tmp_path)))}: truncated, damaged.*delete it to have it made again"
+        assert re.search(told, broken.stdout + broken.stderr)
+        victim.unlink()
+    finish(tmp_path)
+    assert sums(tmp_path) == calm
+    faults("a result of one loop, of exact or of blocks cut in half", len(victims))
 
 
 def test_damaged_files_are_named_and_replaced(tmp_path, faults):

@@ -1,17 +1,26 @@
-"""Arbitrary input to the library and to the configuration: a certified answer or a named error, never NaN or a traceback."""
+"""Arbitrary input to the library, to its readers of files and to the configuration: a certified answer or a named error, never NaN or a traceback."""
 
 import copy
 import math
 import os
+import pickle
+import tempfile
 import warnings
+import zipfile
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
 from helpers import raw_configuration
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ggdln.core.errors import ConfigError, GgdlnError
+import ggdln
+from ggdln.core.errors import ConfigError, FileError, GgdlnError, InputError
+from ggdln.core.identity import digest
+from ggdln.core.kinds import REGISTRIES
 from ggdln.networks.gibbs import sample_posterior
 from ggdln.networks.langevin import langevin
 from ggdln.networks.settings import Sampling, Training
@@ -276,3 +285,179 @@ def test_yaml_from_elsewhere_runs_nothing(text, tmp_path, monkeypatch):
         read_config(load([tmp_path / "foreign.yaml"]))
     explained(error.value)
     assert [path.name for path in tmp_path.iterdir()] == ["foreign.yaml"]
+
+
+def a_solution(kind):
+    x = np.random.default_rng(0).standard_normal((30, 4))
+    data = x, (x[:, :2] > 0) * 1.0, x[:, 0]
+    if kind == "gp":
+        return ggdln.gp_limit(*data, temperature=0.1)
+    if kind == "exact":
+        return ggdln.solve_exact(*data, width=10, temperature=0.1, draws=4, chains=2, seed=1)
+    return ggdln.solve(*data, width=10, temperature=0.1, loops=int(kind == "loop"))
+
+
+@cache
+def whole(kind):
+    """A file of samples and gates, or of a solution, as it should be: its ending and its content."""
+    rng = np.random.default_rng(0)
+    x, name = rng.standard_normal((30, 4)), np.array(["one", "other"] * 15)
+    gates = (x[:, :2] > 0) * 1.0
+    with tempfile.TemporaryDirectory() as folder:
+        ending = kind.partition(" ")[0] if kind[0] == "." else ".nc"
+        path = Path(folder) / f"whole{ending}"
+        if kind == ".npz":
+            np.savez(path, x=x, y=name, gates=gates)
+        elif kind == ".npz compressed":
+            np.savez_compressed(path, x=x, y=name, gates=gates)
+        elif kind == ".csv":
+            lines = [f"{a},{b},{text}" for (a, b, *_), text in zip(x, name, strict=True)]
+            path.write_text("\n".join(["length,width,y", *lines]))
+        elif kind[0] == ".":
+            days = ("sample", np.arange(30), {"units": "days since 2000-01-01"})
+            data = {"x": (("sample", "input"), x), "y": ("sample", x[:, 0]), "gates": (("sample", "gate"), gates), "day": days}
+            xr.Dataset(data).to_netcdf(path, engine="scipy" if kind == ".nc classic" else "netcdf4")
+        else:
+            a_solution(kind).save(path)
+        return ending, path.read_bytes()
+
+
+@st.composite
+def damaged(draw, kind):
+    """The content of a file after some bits were flipped, and bytes inserted, deleted, overwritten or cut off."""
+    content = bytearray(whole(kind)[1])
+    for _ in range(draw(st.sampled_from([1, 1, 2, 5, 20]))):
+        place = draw(st.integers(0, max(len(content) - 1, 0)))
+        how = draw(st.sampled_from(["flip", "flip", "cut", "insert", "delete", "overwrite"]))
+        if how == "flip" and content:
+            content[place] ^= 1 << draw(st.integers(0, 7))
+        elif how == "cut":
+            del content[place:]
+        elif how == "insert":
+            content[place:place] = draw(st.binary(min_size=1, max_size=8))
+        elif how == "delete":
+            del content[place : place + draw(st.integers(1, 30))]
+        elif how == "overwrite":
+            content[place : place + 4] = draw(
+                st.sampled_from([b"\xff" * 4, b"\0" * 4, b"\x7f\xff\xff\xff", b"\x80\0\0\0", b'",\n,'])
+            )
+    return bytes(content)
+
+
+def read_by(kind, path):
+    """What is read from a file, by all who read this kind."""
+    if kind[0] != ".":
+        return [lambda: ggdln.load(path)]
+    task = {"kind": "file", "path": str(path), "P": 10, "P_t": 10} | ({} if kind.startswith(".nc") else {"labels": "sign"})
+    gates = REGISTRIES["gates"].make({"kind": "file", "path": str(path)})
+    return [lambda: ggdln.make_task(task, seed=1), lambda: gates.settled(None)]
+
+
+@pytest.mark.parametrize("kind", [".npz", ".npz compressed", ".csv", ".nc", ".nc classic", "theory", "loop", "gp", "exact"])
+def test_damaged_files_of_the_user_are_read_or_refused(kind, tmp_path):
+    """Whatever was done to a file of samples, gates or a solution: numbers, or an error of ours that says what is wrong."""
+    for read in read_by(kind, tmp_path / f"whole{whole(kind)[0]}"):
+        (tmp_path / f"whole{whole(kind)[0]}").write_bytes(whole(kind)[1])
+        if kind != ".csv":  # which has no column of numbers for each gate
+            read()
+
+    @QUIET
+    @given(content=damaged(kind), name=st.integers(0, 10**9))
+    def check(content, name):
+        path = tmp_path / f"{name}{whole(kind)[0]}"  # a name of its own, since files are remembered by name, time and size
+        path.write_bytes(content)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for read in read_by(kind, path):
+                try:
+                    read()
+                except GgdlnError as error:
+                    explained(error)
+        path.unlink()
+
+    check()
+
+
+class Evil:
+    """Runs a program when it is unpickled."""
+
+    def __reduce__(self):
+        return os.system, ("touch written",)
+
+
+def header(text):
+    """The beginning of a file of one array."""
+    line = text.encode() + b" " * 40 + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(line).to_bytes(2, "little") + line
+
+
+def archive(path, **members):
+    with zipfile.ZipFile(path, "w") as file:
+        for name, content in members.items():
+            file.writestr(f"{name}.npy", content)
+
+
+ENDLESS = header("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000, 4)}")
+FOREIGN = {
+    "pickled entries": lambda path: np.savez(path, x=np.array([Evil()] * 4, dtype=object), y=np.ones(4)),
+    "a pickle": lambda path: path.write_bytes(pickle.dumps(Evil())),
+    "pickles in an archive": lambda path: archive(path, x=pickle.dumps(Evil()), y=pickle.dumps(Evil())),
+    "a header that calls": lambda path: archive(path, x=header("__import__('os').system('touch written')"), y=b""),
+    "a header that is too large": lambda path: archive(path, x=ENDLESS, y=ENDLESS),
+    "members elsewhere": lambda path: archive(path, **{"../x": b"", "/tmp/y": b""}),
+    "records": lambda path: np.savez(path, x=np.zeros((5, 2), dtype=[("a", "f8")]), y=np.ones(5)),
+    "complex numbers": lambda path: np.savez(path, x=np.ones((30, 2), dtype=complex), y=np.ones(30)),
+    "dates": lambda path: np.savez(path, x=np.ones((30, 2)), y=np.arange(30).astype("M8[D]")),
+    "a single number": lambda path: np.savez(path, x=np.array(3.0), y=np.array(3.0)),
+    "text in Latin-1": lambda path: np.savez(path, x=np.ones((30, 2)), y=np.array([b"\xe4", b"a"] * 15)),
+}
+
+
+@pytest.mark.parametrize("case", FOREIGN)
+def test_archives_from_elsewhere_run_nothing(case, tmp_path, monkeypatch):
+    """Nothing is unpickled, called, or written anywhere; the message says what would be accepted."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "foreign.npz"
+    FOREIGN[case](path)
+    with pytest.raises(InputError, match=r"task\.path = .foreign\.npz.; accepted: ") as error:
+        ggdln.make_task({"kind": "file", "path": path.name, "P": 2, "P_t": 2}, seed=1)
+    assert "allow_pickle" not in str(error.value)
+    with pytest.raises(FileError, match=r"foreign\.npz: "):
+        ggdln.load(path)
+    assert [left.name for left in tmp_path.iterdir()] == ["foreign.npz"]
+
+
+def test_a_file_with_the_right_checksum_that_is_no_solution_is_refused(tmp_path):
+    """Whoever writes one can make its checksum fit: what is missing in it is still said by an error of ours."""
+    a_solution("theory").save(tmp_path / "whole.nc")
+    content = xr.load_dataset(tmp_path / "whole.nc", engine="scipy", decode_cf=False)
+    changes = {
+        "missing": content.drop_vars("training_x"),
+        "another shape": content.assign(training_y=("n", np.ones(3))),
+        "another depth": content.assign(training_depth=((), np.int32(50))),
+        "another kind": content.assign_attrs(kind="__class__"),
+        "no kind": content.assign_attrs(kind=1),
+    }
+    for name, changed in changes.items():
+        changed.attrs["sha256"] = digest(changed)
+        changed.to_netcdf(tmp_path / "changed.nc", engine="scipy")
+        with pytest.raises(FileError, match=r"changed\.nc: numbers that are no solution"):
+            pytest.fail(f"{name}: {ggdln.load(tmp_path / 'changed.nc')}")
+
+
+BOMB = "a: &a0 [x, x, x, x, x, x, x, x]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 8)}]\n" for i in range(1, 12))
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    (BOMB, "at most 200000 values, with what aliases stand for"),
+    (BOMB + "experiments: {e: {assumed: {task: *a11}}}\nfigures: *a11", "at most 200000 values"),
+    ("a: &a [*a, *a, *a, *a, *a, *a, *a, *a]", "line 1, column 8: \\*a; accepted: no alias to a value that contains it"),
+    ("a: " + "[" * 200_000 + "]" * 200_000, "at most 20 levels"),
+    ("? " * 50_000 + "a", "at most 20 levels"),
+    (f"experiments: {{'e{{a}}': {{for: {[{name: list(range(30))} for name in 'abcdef']}, assumed: {{task: '{{b}}{{c}}{{d}}{{e}}{{f}}'}}}}}}",
+     "experiments.e{a}.for = '729000000 entries'; accepted: at most 10000"),
+])  # fmt: skip
+def test_a_few_lines_of_yaml_dont_keep_the_reader_busy_for_ever(text, expected, tmp_path):
+    (tmp_path / "foreign.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=expected):
+        read_config(load([tmp_path / "foreign.yaml"]))

@@ -95,7 +95,7 @@ def test_a_finished_checkpoint_answers_without_computing(tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == ["state.npz"]
 
 
-@pytest.mark.parametrize("damage", ["truncated", "flipped", "text", "other"])
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "text", "method", "other"])
 def test_a_damaged_or_foreign_checkpoint_is_ignored_with_a_warning(damage, tmp_path, killed):
     """The result is that of a fresh run, and a warning says why the file was not used."""
     path = tmp_path / "state.npz"
@@ -104,6 +104,8 @@ def test_a_damaged_or_foreign_checkpoint_is_ignored_with_a_warning(damage, tmp_p
         content = content[: len(content) // 2]
     elif damage == "flipped":
         content[::97] = bytes(255 - b for b in content[::97])
+    elif damage == "method":  # the directory of the archive names a compression that doesn't exist
+        content[content.rindex(b"PK\1\2") + 10] = 77
     elif damage == "text":
         content = b"not a checkpoint"
     else:

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.linalg import eigh
 from scipy.special import logsumexp
 
 from ggdln.core.errors import InputError
@@ -285,6 +286,31 @@ def test_one_loop_at_zero_temperature():
     mean, variance = solve(*data, 40, sigma=0.8, loops=1).predict(*data[:2])
     np.testing.assert_allclose(mean, data[2], atol=1e-6)
     np.testing.assert_allclose(variance, 0, atol=1e-8)
+
+
+def test_signs_of_eigenvectors_do_not_matter(monkeypatch):
+    """LAPACK libraries choose them differently; one loop and the samples of the exact posterior stay what they are."""
+    data, test, _ = task(gates=4, kind="real")
+
+    def found():
+        corrected = solve(*data, 30, 1, 0.7, 0.02, loops=1)
+        sampled = solve_exact(*data, width=10, sigma=0.7, temperature=0.02, draws=5, chains=2, seed=1)
+        return np.concatenate([*corrected.predict(*test), *sampled.predict(*test)])
+
+    usual, svd = found(), np.linalg.svd
+
+    def flipped_svd(matrix):
+        left, values, right = svd(matrix)
+        signs = (-1.0) ** np.arange(len(values))
+        return left * signs, values, signs[:, None] * right
+
+    def flipped_eigh(matrix):
+        values, vectors = eigh(matrix)
+        return values, vectors * (-1.0) ** np.arange(len(values))
+
+    monkeypatch.setattr(np.linalg, "svd", flipped_svd)
+    monkeypatch.setattr("ggdln.theory.loops.eigh", flipped_eigh)
+    np.testing.assert_allclose(found(), usual, rtol=1e-7)
 
 
 # ---- Evidence

@@ -1,6 +1,9 @@
 """The two forms of the data term, samples in blocks, several outputs and layers of their own: one theory in all of them."""
 
 import math
+import os
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -135,6 +138,56 @@ def test_what_cannot_fit_is_refused_and_what_takes_long_is_told(monkeypatch):
     with pytest.warns(RuntimeWarning, match="minutes on one core"):
         solve(x[:10], g[:10], y[:10], 5.0)
     assert 1e8 < available_bytes() < 1e14
+
+
+LIMITED = """
+import resource, sys
+import numpy as np
+from ggdln.core.errors import InputError
+from ggdln.core.memory import _address_space
+from ggdln.theory.solution import Solver, solve
+from ggdln.theory.training import BYTES_PER_FEATURE_PAIR, BYTES_PER_SAMPLE_PAIR
+
+rng, what, side = np.random.default_rng(0), sys.argv[1], 1000
+gating = rng.standard_normal((100, 10))
+
+
+def block(count):
+    x = rng.standard_normal((count, 100))
+    return x, np.maximum(x @ gating, 0), np.sign(x[:, 0])
+
+
+def solved():
+    if what == "blocks":
+        return solve((block(200) for _ in range(6)), width=50.0, temperature=0.1)
+    return solve(*data, width=50.0, temperature=0.1, solver=Solver(form=what))
+
+
+solve(*block(5), width=50.0, temperature=0.1)  # what libraries take when they are first used
+data = block(side)
+each = BYTES_PER_SAMPLE_PAIR if what == "kernel" else BYTES_PER_FEATURE_PAIR
+resource.setrlimit(resource.RLIMIT_AS, (int(_address_space() + float(sys.argv[2]) * each * side**2),) * 2)
+try:
+    print("residual", solved().residual)
+except InputError as error:
+    print("refused", error)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["kernel", "features", "blocks"])
+def test_a_hard_limit_is_kept_or_refused_before_the_start(what):
+    """Under RLIMIT_AS: with what it says it needs, and a fifth for small arrays, a solve ends; with less it is refused."""
+    told = []
+    for share in ("1.2", "0.9"):
+        command = [sys.executable, "-c", LIMITED, what, share]
+        environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        told.append(done.stdout)
+    assert told[0].startswith("residual")
+    assert told[1].startswith("refused x: ")
+    assert "need matrices of side 1000" in told[1]
 
 
 # ---- Outputs

@@ -22,7 +22,8 @@ def main(name):
     file = Path(f"{name}.yaml")
     if file.exists():
         return f"{file} is there already and was left as it is; accepted: another name"
-    file.write_text((ROOT / "workflow/template.yaml").read_text().replace("NAME", name))
+    template = (ROOT / "workflow/template.yaml").read_text(encoding="utf-8")
+    file.write_text(template.replace("NAME", name), encoding="utf-8")
     print(f"{file} is made; change it, and then: make figures/{name}.pdf CONFIG={file}")
     return 0
 

@@ -29,6 +29,7 @@ EVIDENCE = {
     "benchmarks/minima.md": ("Is the minimum that is found the lowest one?", "make bench"),
     "benchmarks/install.md": ("Seconds and megabytes of an install", "make bench"),
     "benchmarks/cluster.md": ("What a cluster adds to many tiny jobs", "python benchmarks/cluster.py"),
+    "benchmarks/portability.md": ("How far numbers differ between threads, instruction sets and BLAS libraries", "make bench"),
 }
 
 

@@ -20,7 +20,7 @@ def main(snakemake, log):
     for claim in claims:
         claim["tried"] = tried(calibration, claim["id"])
         finding = spec["findings"].get(claim["id"])
-        claim["finding"] = Path(finding).read_text() if finding else ""
+        claim["finding"] = Path(finding).read_text(encoding="utf-8") if finding else ""
         log(f"{claim['id']}: {claim['outcome']}")
     data = {"/".join(Path(file).with_suffix("").parts[-2:]): store.read(file) for file in snakemake.input.get("curves", [])}
     distances = [agreement(entry, data) for entry in spec["agreement"]]

@@ -28,7 +28,7 @@ def main(snakemake, log):
     ]
     page = render(entries, claims, spec["run"])
     log(f"{len(claims['claims'])} claims, {len(entries)} figures, {len(page) / 1e6:.1f} MB")
-    Path(snakemake.output[0]).write_text(page)
+    Path(snakemake.output[0]).write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ before it and a job the file.
 
 import hashlib
 import io
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +20,7 @@ NUMBERS = "biuf"
 
 @dataclass(frozen=True)
 class Arrays:
-    """The arrays of a file by name, and the sha256 of the file. None stands for one that would have to be unpickled."""
+    """The arrays of a file by name, and the sha256 of the file. None stands for one that can't be read without pickle."""
 
     values: dict
     sha256: str
@@ -30,7 +29,7 @@ class Arrays:
         if name not in self.values:
             raise FileError(f"a file with {name}; this one has {choices(name, self.values) or 'nothing'}")
         if self.values[name] is None:
-            raise FileError(f"arrays of numbers or text; {name} holds Python objects, which are not unpickled")
+            raise FileError(f"arrays of numbers or text; {name} holds Python objects, which are not unpickled, or is damaged")
         return self.values[name]
 
 
@@ -51,7 +50,7 @@ def read(path):
     try:
         content = Path(path).read_bytes()
         values = READERS[Path(path).suffix](content)
-    except (OSError, ValueError, EOFError, RuntimeError, UnicodeError, zipfile.BadZipFile) as error:
+    except Exception as error:  # the libraries that read them raise all sorts for a damaged file
         raise FileError(f"a {Path(path).suffix} file; this one can't be read ({str(error).strip() or 'it is empty'})") from None
     return Arrays(values, hashlib.sha256(content).hexdigest())
 
@@ -69,15 +68,15 @@ def below_header(row):
 def numbers(name, array, *ndim, row=counted):
     """An array of finite numbers with so many dimensions, in the type that it has. row: how a row is named."""
     array = np.asarray(array)
+    if array.ndim not in ndim:
+        raise FileError(f"{name} with {' or '.join(map(str, ndim))} dimension(s); its shape is {array.shape}")
+    if 0 in array.shape:
+        raise FileError(f"{name} with entries; its shape is {array.shape}")
     if array.dtype.kind not in NUMBERS:
         at, odd = _odd(array)
         if odd is not None:
             raise FileError(f"numbers; {name} has entries such as {odd!r}, the first in {row(at)}")
         array = np.where(array == "", "nan", array).astype(np.float64)  # texts such as nan
-    if array.ndim not in ndim:
-        raise FileError(f"{name} with {' or '.join(map(str, ndim))} dimension(s); its shape is {array.shape}")
-    if 0 in array.shape:
-        raise FileError(f"{name} with entries; its shape is {array.shape}")
     wrong = ~np.isfinite(array)
     if wrong.any():
         first = int(np.flatnonzero(wrong.reshape(len(array), -1).any(axis=1))[0])
@@ -99,9 +98,9 @@ def _odd(array):
 
 
 def _npz(content):
+    if not content.startswith(b"PK"):
+        raise ValueError("it is no archive of arrays with names, as numpy.savez writes it")
     found = np.load(io.BytesIO(content), allow_pickle=False)
-    if not hasattr(found, "files"):
-        raise ValueError("it holds a single array without a name")
     values = {}
     for name in found.files:
         try:
@@ -123,7 +122,10 @@ def _nc(content):
     import netCDF4
     import xarray as xr
 
-    with xr.open_dataset(xr.backends.NetCDF4DataStore(netCDF4.Dataset("content", memory=content))) as dataset:
+    # On damaged files of the classic format the NetCDF library crashes; scipy, in Python, raises an error.
+    classic = content.startswith(b"CDF")
+    opened = io.BytesIO(content) if classic else xr.backends.NetCDF4DataStore(netCDF4.Dataset("content", memory=content))
+    with xr.open_dataset(opened, engine="scipy" if classic else None) as dataset:
         return {str(name): _plain(variable.values) for name, variable in dataset.variables.items()}
 
 

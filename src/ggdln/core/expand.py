@@ -12,12 +12,15 @@ it a number, a list or a mapping; within a longer text the value is written out.
 
 import copy
 import itertools
+import math
 import re
 from collections import Counter
 
 from ggdln.core.problems import Problem, key, near
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
+MOST_ENTRIES = 10_000
+"""Most entries that one may stand for."""
 
 
 def expand(entries, where=""):
@@ -33,6 +36,8 @@ def expand(entries, where=""):
         rest = {k: v for k, v in entry.items() if k != "for"}
         wrong = [problem for group in groups for problem in _unusable(group, f"{place}.for")]
         wrong = wrong or [problem for group in groups for problem in _unused(group, f"{name} {rest}", f"{place}.for")]
+        if not wrong and (count := math.prod(len(_rows(group)) for group in groups)) > MOST_ENTRIES:
+            wrong = [Problem(f"{place}.for", f"{count} entries", f"at most {MOST_ENTRIES}")]
         for rows in () if wrong else itertools.product(*map(_rows, groups)):
             values = {k: v for row in rows for k, v in row.items()}
             found.append((str(_fill(name, values, place, wrong)), _fill(rest, values, place, wrong)))

@@ -65,7 +65,11 @@ def _inputs(name, x):
 def targets(name, y, count=None, row=arrays.counted):
     """Labels as they are: numbers or texts, one for each of so many samples. row: how rows are named."""
     y = np.asarray(y)
-    y = y.astype(str) if y.dtype.kind == "S" else y
+    if y.dtype.kind == "S":
+        try:
+            y = np.char.decode(y, "utf-8")
+        except UnicodeDecodeError as error:
+            raise FileError(f"labels in UTF-8; {name} has {error.object!r}") from None
     if y.dtype.kind != "U":
         y = arrays.numbers(name, y, 1, 2, row=row)
     elif (y == "").any():

@@ -90,7 +90,8 @@ class LoopSolution(Predictor):
 
     def _draw_clouds(self, values, vectors, curvature, scale):
         """Points u* + xi of both clouds, in pairs, and the shifts d."""
-        root, factor = vectors / np.sqrt(values), cho_factor(curvature)
+        # The symmetric root: any other depends on the signs of eigenvectors, which LAPACK libraries choose differently.
+        root, factor = vectors / np.sqrt(values) @ vectors.T, cho_factor(curvature)
         self.clouds, self.shifts = [], []
         noise = _directions(len(values)) @ root.T * scale
         for size in (1.0, SMALLER):

@@ -40,7 +40,7 @@ class Posterior:
             start = np.zeros((rows, columns))
             if not self.wide[level]:
                 left, singular, _ = np.linalg.svd(layer.matrix)
-                self.turns.append(left)
+                self.turns.append(_signed(left))
                 np.fill_diagonal(start, singular)
             else:
                 self.turns.append(None)
@@ -141,6 +141,12 @@ class Posterior:
             signs = np.where(np.diagonal(z) < 0, -1.0, 1.0)
             z *= signs
         return self.flat(triangles)
+
+
+def _signed(columns):
+    """Singular vectors whose largest entry is positive, since LAPACK libraries choose signs differently."""
+    largest = np.take_along_axis(columns, np.abs(columns).argmax(axis=0)[None], axis=0)
+    return np.where(largest < 0, -columns, columns)
 
 
 def _turned(q, z):

@@ -25,7 +25,7 @@ from ggdln.theory.saddle import Problem, Whitened
 from ggdln.theory.solution import NetworkShape, Solution
 from ggdln.theory.training import BlockTraining, Training
 
-FORMAT = "ggdln solution 1"
+FORMAT = "ggdln solution 2"
 SUMS = ("gram", "overlap", "count", "square")
 LAYER = ("matrix", "excess", "logs")
 
@@ -57,17 +57,20 @@ def load(path: str | os.PathLike[str]) -> Predictor:
             dataset = found.load()
     except FileNotFoundError:
         raise FileError(f"{path}: no such file") from None
-    except (OSError, ValueError, TypeError, AssertionError, IndexError) as error:
+    except Exception as error:  # whatever a damaged file makes of the reader
         told = next(iter(str(error).splitlines()), type(error).__name__)
         raise FileError(f"{path}: truncated, damaged or not a file of a solution ({told})") from error
     if dataset.attrs.get("format") != FORMAT:
         raise FileError(f"{path}: not a solution of this version of ggdln; accepted: {FORMAT!r}")
-    if dataset.attrs["sha256"] != digest(dataset):
+    if dataset.attrs.get("sha256") != digest(dataset):
         raise FileError(f"{path}: the content does not match its checksum")
     kinds = {"Solution": _load_theory, "GPSolution": _load_gp, "LoopSolution": _load_loop, "ExactSolution": _load_exact}
     # Numbers in the file have the other order of bytes.
     arrays = {str(name): array.values.astype(array.dtype.newbyteorder("=")) for name, array in dataset.data_vars.items()}
-    return kinds[dataset.attrs["kind"]](_Values(arrays))
+    try:
+        return kinds[dataset.attrs["kind"]](_Values(arrays))
+    except Exception as error:
+        raise FileError(f"{path}: numbers that are no solution ({type(error).__name__}: {error})") from error
 
 
 class _Values(dict):

@@ -21,8 +21,8 @@ from ggdln.theory.symmetric import Coordinates, GatePowers
 EVALUATIONS, OPERATIONS_PER_SECOND = 15, 1e10
 """Factorizations that a solve usually takes, and how fast they are, for predictions."""
 LONG_SECONDS = 300.0
-BYTES_PER_ENTRY = 40
-"""Five matrices of the largest side are held at once."""
+BYTES_PER_SAMPLE_PAIR, BYTES_PER_FEATURE_PAIR = 40, 60
+"""Five matrices of the side of the samples are held at once; of that of the features, between seven and seven and a half."""
 
 
 class Training:
@@ -98,7 +98,7 @@ class ArrayTraining(Training):
     @cached_property
     def _kernel(self):
         """The `KernelForm`: samples sorted by gates and output."""
-        require_memory(self.count, f"P = {self.count} samples (and {self.features} features)")
+        require_memory(self.count, BYTES_PER_SAMPLE_PAIR, f"P = {self.count} samples (and {self.features} features)")
         group = (self.group[:, None] * self.sides + np.arange(self.sides)).ravel()
         order = np.argsort(group, kind="stable")
         row = order // self.sides
@@ -108,7 +108,8 @@ class ArrayTraining(Training):
     @cached_property
     def _features(self):
         """The `FeatureForm`."""
-        require_memory(self.features * self.sides, f"{self.features} features (and P = {self.count} samples)")
+        told = f"{self.features} features (and P = {self.count} samples)"
+        require_memory(self.features * self.sides, BYTES_PER_FEATURE_PAIR, told)
         form, top = FeatureForm(self.powers, self.shape[0]), self.powers.top
         rows = np.eye(len(self.powers.unit)) if top is None else top[:: self.sides, :: self.sides]
         form.add(along(self.x, self.gates, self.depth), rows[self.group], self.y)
@@ -164,7 +165,7 @@ class BlockTraining(Training):
         self.basis = "monomial" if basis == "auto" else basis
         kind, count = basis_kind(self.basis, gates, self.depth), self.shape[1]
         size = Coordinates.count(kind, count, self.depth) * self.shape[0]
-        require_memory(size * self.sides, f"{size} features of {count} gates at depth {self.depth}")
+        require_memory(size * self.sides, BYTES_PER_FEATURE_PAIR, f"{size} features of {count} gates at depth {self.depth}")
         self.powers = GatePowers(np.zeros((0, count)), self.depth, kind, self.depth, self.sides)
         self._form = FeatureForm(self.powers, self.shape[0])
 
@@ -213,13 +214,13 @@ def basis_kind(basis, gates, depth):
     return "subset" if basis == "subset" or (basis == "auto" and binary and depth >= 3) else "monomial"
 
 
-def require_memory(side, told):
-    """Refuse matrices of a side that can't fit into memory, and warn of those that take long."""
-    needed, seconds = BYTES_PER_ENTRY * side**2, EVALUATIONS * side**3 / OPERATIONS_PER_SECOND
+def require_memory(side, each, told):
+    """Refuse matrices of a side, `each` bytes per entry in all, that can't fit into memory; warn of those that take long."""
+    needed, seconds = each * side**2, EVALUATIONS * side**3 / OPERATIONS_PER_SECOND
     if needed > available_bytes():
         raise InputError(
-            f"x: {told} need matrices of side {side}, {needed / 1e9:.0f} GB in all; there are "
-            f"{available_bytes() / 1e9:.0f} GB. Accepted: fewer samples, or at T > 0 fewer features"
+            f"x: {told} need matrices of side {side}, {needed / 1e9:.2g} GB in all; there are "
+            f"{available_bytes() / 1e9:.2g} GB. Accepted: fewer samples, or at T > 0 fewer features"
         )
     if seconds > LONG_SECONDS:
         text = f"{told}: matrices of side {side}, about {seconds / 60:.0f} minutes on one core, {needed / 1e9:.1f} GB"

@@ -29,6 +29,8 @@ from ggdln.workflow.models import Digits, ExperimentValues, Machine, Network, Ro
 
 SECTIONS = ("paper", "assumed", "varied", "reduced")
 MOST_LEVELS = 20
+MOST_VALUES = 200_000
+"""Most values in a file, each counted as often as an alias repeats it."""
 KINDS = {"task": "task", "gates": "gates"}
 
 
@@ -80,7 +82,7 @@ def load(files, extra=None):
 def read_yaml(file):
     """The content of a YAML file; what is wrong with it is said with its line and column."""
     try:
-        content = _parse(Path(file).read_text(), file)
+        content = _parse(Path(file).read_text(encoding="utf-8"), file)
     except FileNotFoundError:
         raise ConfigError(f"There is no configuration file {file}.") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -97,6 +99,7 @@ def read_yaml(file):
 
 def _parse(text, file):
     """What a YAML text says. A key that stands twice is refused, where YAML would take the last one."""
+    _bounded(text, file)
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
     try:
         node = loader.get_single_node()
@@ -110,6 +113,28 @@ def _parse(text, file):
         return loader.construct_document(node) if node else None
     finally:
         loader.dispose()
+
+
+def _bounded(text, file):
+    """Refuse a text that a few lines make endless: levels without end, and aliases that stand for very many values."""
+    inside, sizes, total = [], {}, 0
+    for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        if isinstance(event, yaml.CollectionStartEvent):
+            inside.append((event.anchor, total))
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = inside.pop()
+            sizes[anchor] = total - before
+        elif isinstance(event, yaml.AliasEvent) and event.anchor in [anchor for anchor, _ in inside]:
+            raise ConfigError(
+                f"{file}{_place(event.start_mark)}: *{event.anchor}; accepted: no alias to a value that contains it"
+            )
+        total += sizes.get(event.anchor, 1) if isinstance(event, yaml.AliasEvent) else 1
+        if len(inside) > MOST_LEVELS:
+            raise ConfigError(f"{file}{_place(event.start_mark)}: accepted: at most {MOST_LEVELS} levels")
+        if total > MOST_VALUES:
+            raise ConfigError(
+                f"{file}{_place(event.start_mark)}: accepted: at most {MOST_VALUES} values, with what aliases stand for"
+            )
 
 
 def _repeated_key(root):
@@ -188,11 +213,14 @@ def read_config(raw, own=()):
 def _add_kinds(files):
     """Make the kinds in the user's files known; what is wrong with them, since all that needs them would be wrong too."""
     found = violations(Root, {"kinds": [] if files is None else files, "experiments": {}, "figures": {}})
-    for file in () if found or not files else files:
+    for i, file in enumerate(() if found or not files else files):
+        if not file.endswith(".py"):
+            found.append(Problem(f"kinds[{i}]", file, "Python files (.py), whose code is run"))
+            continue
         try:
             add_file(file)
         except ConfigError as error:
-            found.append(error)
+            found.append(f"{error} (the code of files under kinds is run)")
     return found
 
 

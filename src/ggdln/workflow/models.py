@@ -128,7 +128,9 @@ class Root(Model):
         description="Name of a run whose figures are kept apart, in figures/RUN and results/RUN; empty for the main one",
     )
     seed: int = Field(0, ge=0, description="Root seed, from which every random stream is derived")
-    kinds: list[str] = Field([], description="Python files with further kinds of tasks, gates, methods, observables or panels")
+    kinds: list[str] = Field(
+        [], description="Python files with further kinds of tasks, gates, methods, observables or panels; their code is run"
+    )
     digits: Digits = Field(Digits(), description="Where MNIST digits come from")
     batch: Batch = Field(Batch(), description="How much work goes into one job; it doesn't change the numbers")
     machine: Machine = Field(Machine(), description="Where simulations run")

@@ -224,15 +224,13 @@ def test_a_new_question_is_a_valid_file_that_is_never_overwritten(tmp_path, raw)
     assert isinstance(config.figures["my_question"], Figure)
     # What stands in comments is accepted too.
     heatmap = re.search(r"# (\{kind: heatmap.*\})", text)[1]
-    sweep = re.search(r"such as (\{gates.*\}):", text)[1]
-    assert "M: 20" in text
-    other = (
-        text.replace("M: 20, ", "").replace("sigma: 0.5, ", "N: 50, ").replace("{network.N: [10, 30, 100, 300, 1000]}", sweep)
-    )
-    other = other.replace("{kind: curves, quantity: generalization_error, legend: true}", heatmap)
+    sweep = re.search(r"such as (\{network.*\}), and", text)[1]
+    assert "sigma: 0.5, " in text
+    other = text.replace("sigma: 0.5, ", "").replace("{network.N: [10, 30, 100, 300, 1000]}", sweep)
+    other = other.replace("{kind: curves, quantity: generalization_error, legend: true} # or legend: beside", heatmap)
     other = re.sub(r"      b: \{kind: curves.*\n|    defaults:\n.*\n", "", other).replace("mosaic: [ab]", "mosaic: [a]")
     (tmp_path / "other.yaml").write_text(other)
-    assert read_config(load([*default_files(ROOT), tmp_path / "other.yaml"])).figures["my_question"].panels["a"].x == "M"
+    assert read_config(load([*default_files(ROOT), tmp_path / "other.yaml"])).figures["my_question"].panels["a"].y == "sigma"
     for name, told in (
         ("my_question", "my_question.yaml is there already and was left as it is"),
         ("fig1", "NAME=fig1 is a figure or an experiment of the paper"),

@@ -260,7 +260,7 @@ MEASURED = [
     ("fit_gates", "gates_pretrained", "theory", 3, (9, 0), 0, 78, 270),
     ("run_gd", "depth_sampled", "gd", 1, (1, 0), 4, 47, 578),
     ("run_gd", "conflicting", "gd", 3, (1, 0), 4, 223, 477),
-    ("run_gd", "double_descent", "gd", 3, (12, 0), 4, 386, 376),
+    ("run_gd", "double_descent", "gd", 5, (7, 0), 8, 337, 376),
     ("run_gd", "teacher_preferred", "gd", 3, (1, 0), 4, 13, 404),
     ("run_langevin", "posterior_preferred", "langevin", 1, (1, 0), 0, 376, 447),
     ("run_posterior", "depth_sampled", "posterior", 1, (1, 0), 0, 498, 1223),

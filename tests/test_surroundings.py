@@ -88,7 +88,7 @@ def usual(tmp_path_factory):
 
 def test_the_folder_may_have_any_name(usual, tmp_path):
     assert usual[1] == "Größe über Σ – ıİ"
-    assert told(tmp_path / "mein Ordner, größer (数)", LC_ALL="C", TZ="Pacific/Kiritimati") == usual
+    assert told(tmp_path / "ein Verzeichnis, größer (数)", LC_ALL="C", TZ="Pacific/Kiritimati") == usual
 
 
 def test_files_are_utf_8_where_text_is_ascii(usual, tmp_path):
@@ -121,7 +121,7 @@ def test_a_workflow_in_odd_surroundings_gives_the_same_figure(tmp_path):
     """Folder, locale, time zone and umask at once; the figure has the same bytes."""
     pictures = []
     odd = {"umask": 0o077, "TZ": "Pacific/Kiritimati", "LC_ALL": "C"}
-    for name, surroundings in (("plain", {}), ("mein Ordner größer", odd)):
+    for name, surroundings in (("plain", {}), ("ein Verzeichnis größer", odd)):
         (tmp_path / name).mkdir()
         folder = small_project(tmp_path / name, experiments={"gated": {"reduced": {"sweep": {"gates.M": [4]}}}})
         result = run(folder, "--", "figures/gated.pdf", **surroundings)

@@ -78,7 +78,7 @@ class ExperimentValues(Model):
     gates: written("gates")
     network: Network
     sweep: dict[Axis, Values] = Field(
-        {}, max_length=2, description="Axes of the sweep, each a parameter of task, gates or network with its values"
+        {}, max_length=3, description="Axes of the sweep, each a parameter of task, gates or network with its values"
     )
     methods: written("methods") = Field(min_length=1)
     observables: list[str] = Field(["predictor"], min_length=1, description="What is measured at each point")

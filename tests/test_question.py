@@ -309,8 +309,11 @@ def test_tasks_that_the_tutorial_lists_are_accepted(tmp_path, monkeypatch):
     write_files(tmp_path)
     np.savez("gates.npz", gates=np.ones((400, 2)))
     raw = load([*default_files(ROOT), "mine.yaml"])
+    (tmp_path / "data.csv").write_text(
+        "a,b,label\n" + "".join(f"{i},{i % 7},{'cat' if i % 3 else 'dog'}\n" for i in range(400))
+    )
     rows = re.findall(r"^\| `(\{kind: .*?\})` \|", TUTORIAL, re.M)
-    assert len(rows) == 3
+    assert len(rows) == 4
     mine = raw["experiments"]["mine"]["assumed"]
     for row in rows:
         mine["task"] = yaml.safe_load(row)

@@ -243,7 +243,11 @@ def test_one_loop_removes_the_error_of_order_one_over_n(depth, gates):
     data, test, _ = task(gates=gates, kind="real")
     network, errors = dict(depth=depth, sigma=0.7, temperature=0.02), []
     for width in (30, 120):
-        truth = solve_exact(*data, width=width, draws=1500, chains=4, seed=0, **network).prediction(*test).variance.mean()
+        # Sampling the deepest has an error of 0.5 % itself.
+        found = [
+            solve_exact(*data, width=width, draws=1500, chains=4, seed=k, **network) for k in range(3 if depth == 3 else 1)
+        ]
+        truth = np.mean([one.prediction(*test).variance.mean() for one in found])
         corrected = solve(*data, width, loops=1, **network)
         prediction = corrected.prediction(*test)
         theory = corrected.saddle.predict(*test)[1].mean()

@@ -262,7 +262,6 @@ MEASURED = [
     ("run_gd", "conflicting", "gd", 3, (1, 0), 4, 223, 477),
     ("run_gd", "double_descent", "gd", 5, (7, 0), 8, 337, 376),
     ("run_gd", "teacher_preferred", "gd", 3, (1, 0), 4, 13, 404),
-    ("run_langevin", "posterior_regular", "langevin", 1, (1, 0), 0, 60, 455),
     ("run_posterior", "depth_sampled", "posterior", 1, (1, 0), 0, 498, 1223),
     ("run_posterior", "posterior_regular", "posterior", 1, (1, 0), 0, 268, 760),
 ]

@@ -1,5 +1,6 @@
 """The finite-width saddle point against closed forms, limits, symmetries and the paper's own M^l formulation."""
 
+import itertools
 import math
 
 import numpy as np
@@ -8,7 +9,7 @@ import torch
 from scipy.optimize import brentq
 
 from ggdln.core.errors import ConvergenceError, InputError, RankError
-from ggdln.theory import starts
+from ggdln.theory import likelihood, starts
 from ggdln.theory.kernels import gp_kernel, gp_variance
 from ggdln.theory.newton import Curvature, Recycler, minimise
 from ggdln.theory.saddle import Problem, Whitened
@@ -564,17 +565,19 @@ def test_each_refusal_has_its_error():
         solve(x, g, y, 5.0, solver=Solver(max_evaluations=2))
 
 
-def test_geometry_groups_samples_with_equal_gates():
-    """contract is the adjoint of expand, with few distinct gates (grouped) and with many."""
+def test_geometry_groups_samples_with_equal_gates(monkeypatch):
+    """contracted is the adjoint of expanded, with few distinct gates (grouped) and with many, in one panel and in several."""
     rng = np.random.default_rng(0)
-    for binary in (True, False):
+    monkeypatch.setattr(likelihood, "PANEL", 7)
+    for binary, basis, small in itertools.product((True, False), ("monomial", "span"), (7, 512)):
+        monkeypatch.setattr(likelihood, "SMALL", small)
         x, g, y, _, _ = task(count=50, gates=3, binary=binary)
-        for basis in ("monomial", "span"):
-            geometry = Training.of(x, g, y, depth=2, basis=basis).form(0.0)
-            v = rng.standard_normal((geometry.powers.sizes[-1],) * 2)
-            w = np.asfortranarray(rng.standard_normal((50, 50)))
-            left = np.vdot(geometry.expand(np.asfortranarray(v + v.T)), w)
-            assert left == pytest.approx(np.vdot(v + v.T, geometry.contract(w.copy(order="F"))), rel=1e-10)
+        geometry = Training.of(x, g, y, depth=2, basis=basis).form(0.0)
+        v, w = (a + a.T for a in (rng.standard_normal((side, side)) for side in (geometry.powers.sizes[-1], 50)))
+        left = np.tril(geometry.kernel(geometry.expanded(v)))
+        weighed = np.triu(w * geometry.cosines) - np.diag(np.diagonal(w)) / 2
+        right = geometry.contracted(lambda first, last, w=weighed: w[first:last, first:])
+        assert np.vdot(left + np.tril(left, -1).T, w) == pytest.approx(np.vdot(v, right), rel=1e-10)
 
 
 def test_labels_in_other_units_are_named_where_nothing_converges():

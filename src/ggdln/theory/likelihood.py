@@ -23,8 +23,13 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import blas, lapack, solve, solve_triangular
 
+from ggdln.core.blas import shared
+
 # Random vectors in the model of the Hessian; from 5 to 100 of them the number of steps hardly changed on digits.
 PROBES = 10
+
+# Rows of a panel, of 32 to 512 the fastest at P = 600 to 3000, and samples up to which there is one panel.
+PANEL, SMALL = 128, 512
 
 
 class KernelForm:
@@ -32,21 +37,26 @@ class KernelForm:
 
     x (P, N0) are live; `powers` are the GatePowers of the distinct gates and `group` (P,) says which of them, and which
     output, each sample has. Samples must be sorted by group. lengths (P,): sqrt of the diagonal of K_GP at sigma = 1.
+
+    Symmetric matrices of side P are worked on by panels, rows `first:last` and columns `first:` of them, which stay in the
+    cache and are shared by threads. In Fortran order those of the transpose are the lower triangle.
     """
 
     def __init__(self, x, powers, group, y, lengths):
         self.powers, self.group, self.count, self.y, self.lengths = powers, group, len(group), y, lengths
         self.unit = x / np.linalg.norm(x, axis=1)[:, None]
-        self.cosines = blas.dsyrk(1.0, np.asfortranarray(self.unit.T), trans=1, lower=1)
-        mirror(self.cosines)
-        np.fill_diagonal(self.cosines, 1.0)
+        self.whole = self.count <= SMALL
+        size = self.count if self.whole else PANEL
+        self.panels = [(first, min(first + size, self.count)) for first in range(0, self.count, size)]
+        cosines = self._assembled(lambda first, last, place: np.matmul(self.unit[first:last], self.unit[first:].T, out=place))
+        mirror(cosines)
+        np.fill_diagonal(cosines, 1.0)
+        self.cosines = cosines.T  # symmetric, and in C order as panels are
         self.starts = np.flatnonzero(np.r_[True, np.diff(group) > 0])
-        self.sizes = np.diff(np.r_[self.starts, self.count])
         # Few distinct gates: work with one row per gate and copy; many: work with one row per sample, by BLAS.
-        self.grouped = powers.top is None or 4 * len(self.starts) < self.count
         top = powers.top
-        self.rows = None if top is None else top[group[self.starts]]
-        self.features = None if top is None else np.asfortranarray(self.rows if self.grouped else top[group])
+        self.grouped = top is None or 4 * len(self.starts) < self.count
+        self.features = top if self.grouped else np.ascontiguousarray(top[group])
 
     @property
     def side(self):
@@ -57,46 +67,88 @@ class KernelForm:
         """For a product `sigma` of the prior standard deviations of all layers."""
         return KernelLikelihood(self, sigma, temperature)
 
-    def gate_kernel(self, b):
-        """s_L^T B B^T s_L' on the training set, lower triangle valid: (P, P), Fortran order."""
-        rows = np.asfortranarray(b if self.features is None else self.features @ b)
-        kernel = blas.dsyrk(1.0, rows, lower=1)
-        if not self.grouped:
-            return kernel
-        mirror(kernel)
-        return self._copied(kernel)
-
     def in_precision(self, dtype):
-        """Cosines, features and the matrix product in a precision."""
-        return self._single if dtype == np.float32 else (self.cosines, self.features, blas.dgemm)
+        """Cosines and features in a precision."""
+        return self._single if dtype == np.float32 else (self.cosines, self.features)
 
     @cached_property
     def _single(self):
-        features = None if self.features is None else self.features.astype(np.float32, order="F")
-        return self.cosines.astype(np.float32, order="F"), features, blas.sgemm
+        return self.cosines.astype(np.float32), None if self.features is None else self.features.astype(np.float32)
 
-    def expand(self, v):
-        """s_L^T v s_L' on the training set for a symmetric v (r, r), in its precision: (P, P), a new array in Fortran order."""
-        if self.features is not None:
-            _, features, multiply = self.in_precision(v.dtype)
-            v = multiply(1.0, features @ v, features, trans_b=1)
-        return self._copied(v) if self.grouped else v
+    def factored(self, b):
+        """Panels of s_L^T B B^T s_L', by their edges, for b (r, n)."""
+        rows = b if self.features is None else self.features @ b
+        return self._between(rows, rows)
 
-    def contract(self, w):
-        """F^T (W + W^T) F / 2 for W (P, P) in Fortran order, F the features of the training set: (r, r), in float64."""
-        if self.grouped and len(self.starts) < self.count:
-            w = np.add.reduceat(np.add.reduceat(w.T, self.starts, axis=0), self.starts, axis=1).T
-        if self.features is not None:
-            _, features, multiply = self.in_precision(w.dtype)
-            w = features.T @ multiply(1.0, w, features)
-        w = w.astype(np.float64, copy=False)
-        return (w + w.T) / 2
+    def expanded(self, v):
+        """Panels of s_L^T v s_L', by their edges, for a symmetric v (r, r), in its precision."""
+        _, features = self.in_precision(v.dtype)
+        return self._between(v, None) if features is None else self._between(features @ v, features)
 
-    def _copied(self, kernel):
-        """A symmetric kernel of the distinct gates as one of all samples, always a new array in Fortran order."""
-        if len(self.starts) == self.count:
-            return np.array(kernel, order="F")
-        return np.repeat(np.repeat(kernel, self.sizes, axis=1), self.sizes, axis=0).T
+    def kernel(self, panel):
+        """Panels times cosines as one matrix in Fortran order, of which the lower triangle is valid: (P, P)."""
+        return self._assembled(
+            lambda first, last, place: np.multiply(panel(first, last), self.cosines[first:last, first:], out=place)
+        )
+
+    def _assembled(self, fill):
+        """A matrix of which `fill` writes the panel first, last to its place."""
+        result = np.empty((self.count, self.count), order="F")
+        shared(lambda edges: fill(*edges, result.T[edges[0] : edges[1], edges[0] :]), self.panels)
+        return result
+
+    def _between(self, left, right):
+        """Panels of left right^T, which have a row for each distinct gate or for each sample; no right is the identity."""
+        if not self.grouped:
+            return lambda first, last: left[first:last] @ right[first:].T
+        table = (left if right is None else left @ right.T).take(self.group, axis=1)
+        return lambda first, last: table[:, first:][self.group[first:last]]
+
+    def times(self, panel, vectors):
+        """W times vectors (P, n) for a symmetric W by its panels."""
+        if self.whole:
+            return panel(0, self.count) @ vectors
+
+        def part(edges):
+            first, last = edges
+            w = panel(first, last)
+            return w @ vectors[first:], w[:, last - first :].T @ vectors[first:last]
+
+        result = np.zeros_like(vectors)
+        for (first, last), (own, below) in zip(self.panels, shared(part, self.panels), strict=True):
+            result[first:last] += own
+            result[last:] += below
+        return result
+
+    def contracted(self, panel, dtype=np.float64):
+        """F^T (W + W^T) F, F the features of the training set, for a W by its panels, with zeros to their left: (r, r)."""
+        _, features = self.in_precision(dtype)
+
+        def part(edges):
+            first, last = edges
+            w = panel(first, last)
+            if not self.grouped:
+                return features[first:last].T @ (w @ features[first:])
+            return np.add.reduceat(np.add.reduceat(w, self._cuts(first, self.count), axis=1), self._cuts(first, last), axis=0)
+
+        parts = shared(part, self.panels)
+        if self.whole:
+            total = parts[0]
+        elif self.grouped:
+            total = np.zeros((self.group[-1] + 1,) * 2, dtype=dtype)
+            for (first, last), one in zip(self.panels, parts, strict=True):
+                total[self.group[first] : self.group[last - 1] + 1, self.group[first] :] += one
+        else:
+            total = sum(one.astype(np.float64) for one in parts)
+        if self.grouped and features is not None:
+            total = features.T @ total @ features
+        total = total.astype(np.float64, copy=False)
+        return total + total.T
+
+    def _cuts(self, first, last):
+        """Where another gate begins among the samples first:last, counted from the first one."""
+        inner = self.starts[np.searchsorted(self.starts, first, "right") : np.searchsorted(self.starts, last)]
+        return np.r_[0, inner - first]
 
 
 def mirror(a):
@@ -127,7 +179,7 @@ class KernelLikelihood:
     def floor(self):
         """A part of y^T (K + T)^-1 y that no K can reduce: labels of inputs with the same gates that aren't linear in x."""
         form, total = self.form, 0.0
-        for first, size in zip(form.starts, form.sizes, strict=True):
+        for first, size in zip(form.starts, np.diff(np.r_[form.starts, form.count]), strict=True):
             part = slice(first, first + size)
             x, y = form.lengths[part, None] * form.unit[part], form.y[part]
             total += float(np.sum((y - x @ np.linalg.lstsq(x, y)[0]) ** 2)) if size > 1 else 0.0
@@ -142,8 +194,7 @@ class KernelValue:
 
     def __init__(self, likelihood, b):
         self.likelihood, self.form, self.b = likelihood, likelihood.form, b
-        k = self.form.gate_kernel(b)
-        k *= self.form.cosines
+        k = self.form.kernel(self.form.factored(b))
         diagonal = np.einsum("ii->i", k)
         diagonal += likelihood.noise
         variances = diagonal.copy()
@@ -154,6 +205,7 @@ class KernelValue:
         # The part of a sample's variance that the samples before it leave unexplained.
         self.pivot = float(np.min(pivots**2 / variances))
         self.factor = factor
+        self.rough_inverse = None  # in single precision, which is enough for the Hessian of one layer
         self.weights, _ = lapack.dpotrs(factor, likelihood.labels, lower=1)
         self.quadratic = float(likelihood.labels @ self.weights)
         self.entropy = float(np.log(pivots).sum())
@@ -167,11 +219,31 @@ class KernelValue:
     def v_bar(self):
         """dH/dV_L = F^T ((k^-1 - k^-1 t t^T k^-1) o cos) F / 2: (r, r)."""
         inverse, _ = lapack.dpotri(self.factor, lower=1)
-        inverse = blas.dsyr(-1.0, self.weights, lower=1, a=inverse, overwrite_a=1)
-        inverse *= self.form.cosines
-        diagonal = np.einsum("ii->i", inverse)
-        diagonal /= 2
-        return self.form.contract(inverse)
+        form, weights = self.form, self.weights
+        if form.powers.depth == 1 and not form.whole:
+            self.rough_inverse = np.empty(inverse.shape, dtype=np.float32)
+
+        def panel(first, last):
+            # On the other side of the diagonal of the inverse are zeros.
+            part, size = inverse.T[first:last, first:], last - first
+            if self.rough_inverse is not None:
+                rough = self.rough_inverse[first:last, first:]
+                rough[...] = part
+                rough[:, :size] += np.triu(rough[:, :size], 1).T
+            diagonal, others = np.einsum("ii->i", part[:, :size]), weights[first:].copy()
+            diagonal /= 2
+            others[:size] /= 2
+            part -= np.outer(weights[first:last], others)
+            part *= form.cosines[first:last, first:]
+            return part
+
+        return form.contracted(panel) / 2
+
+    def solved(self, columns):
+        """k^-1 times columns (P, n) in about their precision."""
+        if self.rough_inverse is None or columns.dtype == np.float64:
+            return lapack.dpotrs(self.factor, columns, lower=1)[0]
+        return self.form.times(lambda first, last: self.rough_inverse[first:last, first:], columns)
 
     @property
     def b_bar(self):
@@ -228,23 +300,34 @@ class KernelCurvature:
         vectors = np.column_stack([value.weights, random])
         # Lengths are taken out, since those of vectors with the inverse kernel may be beyond single precision.
         lengths = np.linalg.norm(vectors, axis=0)
-        self.vectors = np.asfortranarray(vectors / np.where(lengths > 0, lengths, 1.0), dtype=dtype)
+        self.vectors = (vectors / np.where(lengths > 0, lengths, 1.0)).astype(dtype)
         self.signs = np.r_[1.0, np.full(probes, -0.5 / probes)] * lengths**2
 
     def product(self, dv):
         """Change of dH/dV_L under the change dv of V_L."""
-        form, size = self.value.form, float(np.abs(dv).max()) or 1.0
-        cosines, _, multiply = form.in_precision(self.dtype)
-        change = form.expand((dv / size).astype(self.dtype))
-        change *= cosines
-        changes = multiply(1.0, change, self.vectors).astype(np.float64)
-        response, _ = lapack.dpotrs(self.value.factor, changes, lower=1, overwrite_b=1)
-        response *= self.signs
+        form, vectors, size = self.value.form, self.vectors, float(np.abs(dv).max()) or 1.0
+        (cosines, _), change = form.in_precision(self.dtype), form.expanded((dv / size).astype(self.dtype))
+
+        def changed(first, last):
+            part = change(first, last)
+            part *= cosines[first:last, first:]
+            return part
+
+        response = self.value.solved(form.times(changed, vectors)) * self.signs
         scale = float(np.abs(response).max()) or 1.0
         response = (response / scale).astype(self.dtype)
-        change = multiply(1.0, self.vectors, response, trans_b=1, c=change, overwrite_c=1)
-        change *= cosines
-        return size * scale * form.contract(change)
+        left, right = np.hstack([vectors, response]), np.hstack([response, vectors])
+
+        def panel(first, last):
+            if last == form.count:
+                part = vectors[first:] @ response[first:].T
+            else:
+                part = left[first:last] @ right[first:].T
+                part[:, : last - first] /= 2
+            part *= cosines[first:last, first:]
+            return part
+
+        return size * scale / 2 * form.contracted(panel, self.dtype)
 
 
 class FeatureForm:

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.linalg.lapack import dpstrf
 
 from ggdln.core import checks
+from ggdln.core.blas import threads_for
 from ggdln.core.errors import InputError, RankError
 from ggdln.core.memory import available_bytes
 from ggdln.theory.likelihood import FeatureForm, KernelForm
@@ -45,7 +46,8 @@ class Training:
             return BlockTraining.read(x, depth, basis)
         x, gates = checks.inputs(x, gates)
         y = checks.labels("y", y, len(x))
-        return ArrayTraining(x, gates, y, depth, basis, form)
+        with threads_for(len(x)):
+            return ArrayTraining(x, gates, y, depth, basis, form)
 
     def _take(self, x, gates, y):
         """Count the samples of a set: its live ones, labels (p, C), with the distinct gates and which each input has."""
@@ -103,7 +105,8 @@ class ArrayTraining(Training):
         order = np.argsort(group, kind="stable")
         row = order // self.sides
         lengths = prior_lengths(self.x, self.gates, self.depth)
-        return KernelForm(self.x[row], self.powers, group[order], self.y.ravel()[order], lengths[row])
+        with threads_for(self.count):
+            return KernelForm(self.x[row], self.powers, group[order], self.y.ravel()[order], lengths[row])
 
     @cached_property
     def _features(self):
@@ -119,8 +122,7 @@ class ArrayTraining(Training):
         form, g = self._kernel, np.eye(self.powers.sizes[0]) if self.powers.first is None else self.powers.first
         for step in self.powers.steps:
             g = step.forward(g)
-        kernel = form.expand(np.asfortranarray(g))
-        kernel *= form.cosines
+        kernel = form.kernel(form.expanded(g))
         rank = dpstrf(kernel, lower=1, tol=RANK_TOLERANCE, overwrite_a=1)[2]
         start = 1e-6 * sigma**2 * float(np.mean(form.lengths**2))
         return RankError(

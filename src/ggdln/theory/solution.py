@@ -266,7 +266,7 @@ class Solution(Predictor):
     converged       whether the residual met the tolerance (a Solution that did not is never returned)
     evaluations     number of factorizations of the kernel
     starts          H at the minimum that each starting point led to, by name: "prior" and, where the solution from there does
-                    not fit the data, the lowest of those that do better, "fitted"; a "neighbour" in a sweep; "random 1" ...
+                    not fit the data and others were found, the lowest of those, "fitted"; in sweeps "neighbour"; "random 1" ...
     branch          the name of the start that led to this, the lowest one
     dead            number of dead training inputs, left out of the solve
     """

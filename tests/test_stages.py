@@ -2,6 +2,7 @@
 
 import importlib.util
 import itertools
+import json
 import re
 import sys
 import time
@@ -407,6 +408,33 @@ def test_words_do_not_count_as_code(edit, tmp_path):
         code.forget()
         found.append([code.fingerprint([file], words=words) for words in (False, True)])
     assert tuple(before != after for before, after in zip(*found, strict=True)) == counts
+
+
+def test_what_was_found_out_about_code_is_kept(tmp_path, monkeypatch):
+    """It holds for the contents it was found of, and a damaged record is as none."""
+    file, record = tmp_path / "mine.py", tmp_path / "folder/code.json"
+    file.write_text(PROGRAM)
+    monkeypatch.setattr(code, "_found", {})
+    before = code.of_job([file], [tmp_path])
+    code.record(record)
+
+    def again():
+        monkeypatch.setattr(code, "_found", {})
+        code.forget()
+        code.recall(record)
+        return code.of_job([file], [tmp_path])
+
+    monkeypatch.setattr(code.ast, "parse", None)
+    assert again() == before
+    monkeypatch.undo()
+    rewrite(file, "* 2", "* 3")
+    assert again() != before
+    rewrite(file, "* 3", "* 2")
+    for damaged in (record.read_text()[:-9], "[]", json.dumps(json.loads(record.read_text()) | {"version": "another"})):
+        record.write_text(damaged)
+        assert again() == before
+        assert "version" not in code._found
+    code.forget()
 
 
 def test_code_is_followed_through_imports(tmp_path):

@@ -13,6 +13,7 @@ from snakemake.logging import logger
 ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT / "src"))
 
+from ggdln.core import code
 from ggdln.core.errors import ConfigError
 from ggdln.core.identity import identifier
 from ggdln.workflow.config import default_files, load, read_config
@@ -26,6 +27,7 @@ except ConfigError as error:
 
 config.update(run=CONFIG.run, seed=CONFIG.seed)  # for the first page of Snakemake's own report
 STAGES = Stages(CONFIG, ROOT)
+code.recall(code.RECORD)
 
 
 wildcard_constraints:
@@ -147,6 +149,7 @@ class TimeLeft(logging.Handler):
 
 
 onstart:
+    code.record(code.RECORD)
     logger.addHandler(TimeLeft())
 
 

@@ -20,6 +20,7 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from ggdln.core import code
 
+code.recall(code.RECORD)
 CODE, FINGERPRINT = dict(__main__.snakemake.params.programs), __main__.snakemake.params.code
 
 

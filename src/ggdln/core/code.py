@@ -8,6 +8,9 @@ calculation.
 
 import ast
 import hashlib
+import json
+import os
+import platform
 from functools import cache
 from pathlib import Path
 
@@ -51,20 +54,60 @@ def fingerprint(files, *, words=False, whole=()):
 
 def forget():
     """Read all files anew from here on."""
-    for function in (_tree, _imported, _digest):
+    for function in (_content, _imported, _files, _digest):
         function.cache_clear()
 
 
+RECORD = ".snakemake/code.json"
+"""Where the workflow leaves its findings for its jobs."""
+
+_found: dict = {}
+"""What was found out about the contents of files, by their hashes: to parse them takes longer than many a job."""
+
+
+def recall(path):
+    """Take over what `record` wrote to a file, if that is there and whole."""
+    try:
+        told = json.loads(Path(path).read_text())
+    except (OSError, ValueError):
+        return
+    if isinstance(told, dict) and told.pop("version", None) == _version():
+        _found.update(told)
+
+
+def record(path):
+    """Keep what was found out in a file; where that can't be written it is found out again."""
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(f".{os.getpid()}")
+        part.write_text(json.dumps({"version": _version()} | _found))
+        part.replace(path)
+    except OSError:
+        pass
+
+
 @cache
-def _tree(path):
-    return ast.parse(Path(path).read_text(), path)
+def _version():
+    """What else the findings depend on: this file, and how this Python shows parsed code."""
+    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest() + platform.python_version()
+
+
+@cache
+def _content(path):
+    """The hash and the text of a file."""
+    content = Path(path).read_bytes()
+    return hashlib.sha256(content).hexdigest(), content.decode()
 
 
 @cache
 def _digest(path, without):
-    tree = ast.parse(Path(path).read_text(), path)  # a tree of its own, since it is changed
-    tree = _Without(without).visit(tree)
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+    name, text = _content(path)
+    key = " ".join([name, *sorted(without)])
+    if key not in _found:
+        tree = _Without(without).visit(ast.parse(text, path))
+        _found[key] = hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+    return _found[key]
 
 
 class _Without(ast.NodeTransformer):
@@ -90,24 +133,32 @@ class _Without(ast.NodeTransformer):
 
 @cache
 def _imported(path, folders):
-    files = []
-    for node in ast.walk(_tree(str(path))):
+    name, text = _content(str(path))
+    key = f"{name} imports"
+    if key not in _found:
+        _found[key] = _names(ast.parse(text, str(path)))
+    return [file for module in _found[key] for file in _files(module, folders)]
+
+
+def _names(tree):
+    """The modules that parsed code imports, or names in them."""
+    names = []
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        else:
-            continue
-        for name in names:
-            files += _files(name, folders)
-    return files
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return names
 
 
+@cache
 def _files(name, folders):
     """The files that importing `name` runs: the packages above it and the module itself."""
     parts = name.split(".")
     files = []
     for folder in folders:
+        if not folder.joinpath(parts[0]).exists() and not folder.joinpath(f"{parts[0]}.py").exists():
+            continue
         for i in range(1, len(parts) + 1):
             base = folder.joinpath(*parts[:i])
             files += [path for path in (base / "__init__.py", base.with_suffix(".py")) if path.is_file()]

@@ -68,6 +68,8 @@ def compose(figure, data, experiments):
             if panel.title is not None:
                 ax.set_title(panel.title)
         drawn.draw_without_rendering()
+        # All is in its place, the same for PDF and PNG.
+        drawn.set_layout_engine("none")
         return drawn
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.colors import LogNorm, Normalize
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from ggdln.study import style
 from ggdln.study.caveats import CAVEATS
@@ -36,6 +36,17 @@ class Print:
         for line in lines:
             self._line(line)
             self._caveats(line)
+        points = [line.centre[line.x].values for line in lines if not line.is_level]
+        if points:
+            self._ticks(np.concatenate(points))
+
+    def _ticks(self, x):
+        """More than one number along a short logarithmic axis, and none between counts of layers, gates or units."""
+        axis = self.ax.xaxis
+        if axis.get_scale() == "log" and x.max() < 30 * x.min():
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        elif axis.get_scale() == "linear" and isinstance(axis.get_major_locator(), MaxNLocator):
+            axis.get_major_locator().set_params(integer=bool((x == np.round(x)).all()))
 
     def _line(self, line):
         """A line with a band, dots with error bars, or a level where the quantity doesn't depend on x."""

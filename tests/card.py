@@ -1,12 +1,14 @@
 """A CUDA device without one: what tensors on it would do is decided by torch's FakeTensorMode, their numbers are computed on the CPU.
 
 FakeTensorMode gives tensors that are on any device by name and refuses operations that mix devices, but has no numbers, so that
-code which looks at a value stops there. Here every operation is done twice, by it and on the CPU, and whole simulations run as they
-would on a device. A `Card` counts what a device makes expensive: tensors that go to it or come back, and looks of the host at a value.
+code which looks at a value stops there. Here it is asked once about each operation on tensors of given shapes, types and devices,
+the operation is done on the CPU, and whole simulations run as they would on a device. A `Card` counts what a device makes
+expensive: tensors that go to it or come back, and looks of the host at a value.
 """
 
 import weakref
 from collections import Counter
+from typing import NamedTuple
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
@@ -22,16 +24,40 @@ LOOKS = {
 """Operations for which the host waits; eigh looks whether it has converged."""
 
 
+SAID: dict = {}
+"""What FakeTensorMode said of the results of operations, by what they were done on."""
+
+
+class Like(NamedTuple):
+    """What FakeTensorMode says of a tensor."""
+
+    shape: torch.Size
+    strides: tuple
+    offset: int
+    dtype: torch.dtype
+    device: torch.device
+
+    @classmethod
+    def of(cls, tensor):
+        return cls(tensor.shape, tensor.stride(), tensor.storage_offset(), tensor.dtype, tensor.device)
+
+    def fake(self):
+        """Such a tensor, where FakeTensorMode is active."""
+        size = self.offset + 1 + sum((n - 1) * step for n, step in zip(self.shape, self.strides, strict=True))
+        storage = torch.empty(max(size, 0), dtype=self.dtype, device=self.device)
+        return storage.as_strided(self.shape, self.strides, self.offset)
+
+
 class OnCard(torch.Tensor):
-    """A tensor that is on the device by its `fake` and has `numbers`."""
+    """A tensor that is on the device by what is said of it, and has `numbers`."""
 
     @staticmethod
-    def __new__(cls, numbers, fake):
-        layout = dict(strides=fake.stride(), storage_offset=fake.storage_offset(), dtype=fake.dtype, device=fake.device)
-        return torch.Tensor._make_wrapper_subclass(cls, fake.shape, **layout)
+    def __new__(cls, numbers, like):
+        layout = dict(strides=like.strides, storage_offset=like.offset, dtype=like.dtype, device=like.device)
+        return torch.Tensor._make_wrapper_subclass(cls, like.shape, **layout)
 
-    def __init__(self, numbers, fake):
-        self.numbers, self.fake = numbers, fake
+    def __init__(self, numbers, like):
+        self.numbers, self.like = numbers, like
 
     @classmethod
     def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
@@ -65,14 +91,14 @@ class Card(TorchDispatchMode):
             return self._dispatched(function, args, kwargs or {})
 
     def _dispatched(self, function, args, kwargs):
-        there = [x for x in _tensors((args, kwargs)) if isinstance(x, OnCard)]
+        tensors = _tensors([args, kwargs])
+        there = [x for x in tensors if isinstance(x, OnCard)]
         target = kwargs.get("device")
         goes = target is not None and torch.device(target).type == self.device.type
         if not there and not goes:
             return function(*args, **kwargs)
         self.functions[str(function)] += 1
-        reals = tree_map(lambda x: x.numbers if isinstance(x, OnCard) else x, args)
-        options = tree_map(lambda x: x.numbers if isinstance(x, OnCard) else x, kwargs)
+        reals, options = _each(_numbers, args), _each(_numbers, kwargs)
         if goes:
             options["device"] = torch.device("cpu")
             if not there and _tensors(args):
@@ -84,42 +110,45 @@ class Card(TorchDispatchMode):
             self.counts[LOOKS[function]] += 1
         if function is aten._local_scalar_dense.default:
             return function(*reals)
-        masks = function is aten.index.Tensor and any(x.dtype == torch.bool for x in _tensors(args[1]))
-        result = function(*reals, **options)
-        if masks:
+        if function is aten.index.Tensor and any(x.dtype == torch.bool for x in _tensors(args[1])):
             # how many are chosen is only known to the device
             self.counts["looks at a value"] += 1
-            self._one_device(there, args)
-            with self.fakes:
-                return self._wrapped(result, torch.empty(result.shape, dtype=result.dtype, device=there[0].device))
-        with self.fakes:
-            mirrored = function(*tree_map(self._fake, args), **tree_map(self._fake, kwargs))
-        return self._joined(result, mirrored, args)
+            assert all(isinstance(x, OnCard) or not x.dim() for x in tensors), "a mask or its tensor is on another device"
+            assert len({x.device for x in there}) == 1
+            result = function(*reals, **options)
+            return self._wrapped(result, Like.of(result)._replace(device=there[0].device))
+        said = self._said(function, args, kwargs)
+        return self._joined(function(*reals, **options), said, there)
 
-    def _one_device(self, there, args):
-        assert all(isinstance(x, OnCard) or not x.dim() for x in _tensors(args)), "a mask or its tensor is on another device"
-        assert len({x.device for x in there}) == 1
+    def _said(self, function, args, kwargs):
+        """What FakeTensorMode says of the results: a Like for each tensor. Numbers that aren't whole can't matter to it."""
+        key = (function, _signature(args), _signature(tuple(kwargs.items())))
+        if key not in SAID:
+            with self.fakes:
+                result = function(*_each(self._fake, args), **_each(self._fake, kwargs))
+                SAID[key] = _each(lambda x: Like.of(x) if isinstance(x, torch.Tensor) else x, result)
+        return SAID[key]
 
     def _fake(self, value):
         if isinstance(value, OnCard):
-            return value.fake
+            return value.like.fake()
         return self.fakes.from_tensor(value) if isinstance(value, torch.Tensor) else value
 
-    def _joined(self, result, mirrored, args):
+    def _joined(self, result, said, there):
         if isinstance(result, tuple | list):
-            return type(result)(self._joined(r, m, args) for r, m in zip(result, mirrored, strict=True))
+            return type(result)(self._joined(r, s, there) for r, s in zip(result, said, strict=True))
         if not isinstance(result, torch.Tensor):
             return result
         # an operation in place gives what it was given
-        same = [x for x in _tensors(args) if isinstance(x, OnCard) and x.numbers is result]
-        return same[0] if same else self._wrapped(result, mirrored)
+        same = [x for x in there if x.numbers is result]
+        return same[0] if same else self._wrapped(result, said)
 
-    def _wrapped(self, result, fake):
-        assert result.shape == fake.shape
-        assert result.dtype == fake.dtype
-        assert fake.device.type == self.device.type
-        assert fake.device.type != "mps" or fake.dtype != torch.float64, "mps has no float64"
-        tensor = OnCard(result, fake)
+    def _wrapped(self, result, like):
+        assert result.shape == like.shape
+        assert result.dtype == like.dtype
+        assert like.device.type == self.device.type
+        assert like.device.type != "mps" or like.dtype != torch.float64, "mps has no float64"
+        tensor = OnCard(result, like)
         storage = result.untyped_storage()
         place, size = storage.data_ptr(), storage.nbytes()
         if not self.storages[place]:
@@ -172,5 +201,26 @@ def _part(tensor, index):
 
 def _tensors(tree):
     found = []
-    tree_map(lambda x: found.append(x) if isinstance(x, torch.Tensor) else None, tree)
+    _each(lambda x: found.append(x) if isinstance(x, torch.Tensor) else None, tree)
     return found
+
+
+def _each(change, tree):
+    """The arguments or results of an operation, with each tensor or other value changed."""
+    if isinstance(tree, list | tuple) and not isinstance(tree, torch.Size):
+        return type(tree)(_each(change, value) for value in tree)
+    return {name: _each(change, value) for name, value in tree.items()} if isinstance(tree, dict) else change(tree)
+
+
+def _numbers(value):
+    return value.numbers if isinstance(value, OnCard) else value
+
+
+def _signature(value):
+    if isinstance(value, OnCard):
+        return value.like
+    if isinstance(value, torch.Tensor):
+        return Like.of(value)
+    if isinstance(value, list | tuple):
+        return tuple(map(_signature, value))
+    return float if isinstance(value, float) else value

@@ -16,6 +16,7 @@ import torch
 
 from ggdln.networks import pairs
 from ggdln.networks.data import training_floor
+from ggdln.networks.settings import Network, products_pay
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,13 +195,37 @@ class GatedNetwork(_Network):
     def predict(self, weights):
         """f (R, P C)."""
         first, *hidden, readout = self.layers(weights)
+        if self.products_pay:
+            return self.predict_by_products(self.by_unit(readout) @ first)
         h = self.inputs.forward(first)
         for layer in hidden:
             h = self.gated(h) @ layer.mT
         return pairs.dot(h, self.readout(readout))
 
+    def by_unit(self, readout):
+        """Readout weights (R, M, C N) with a column for each unit: (R, M C, N)."""
+        return readout.reshape(len(readout), -1, self.widths[-1])
+
+    def predict_by_products(self, products):
+        """f (R, P C) of one hidden layer from a^c_m W_1, (R, M C, N0)."""
+        each = (self.inputs.x @ products.mT).unflatten(-1, (self.gate_count, -1))
+        return (each * self.g[self.widths[0]][:, :, None]).sum(-2).flatten(1)
+
+    @cached_property
+    def products_pay(self):
+        """Whether the layers of these inputs are better multiplied with each other first."""
+        if isinstance(self.inputs, DualInputs):
+            return False
+        shape = Network(self.widths, len(self.widths))
+        return products_pay(*self.inputs.x.shape, self.gate_count, shape, self.outputs)
+
+    @property
+    def dual_pays(self):
+        return not self.products_pay and super().dual_pays
+
     def linearize(self, weights):
-        return GatedLinearization(self, self.layers(weights))
+        layers = self.layers(weights)
+        return ShallowLinearization(self, *layers) if self.products_pay else GatedLinearization(self, layers)
 
 
 class GatedLinearization:
@@ -239,6 +264,42 @@ class GatedLinearization:
         for h, b in zip(self.h, self.b[1:], strict=False):
             result += pairs.mul_(b @ b.mT, self.network.gram(h))
         return pairs.add_(result, self.network.gram(self.h[-1]))
+
+
+class ShallowLinearization:
+    """A gated network of one hidden layer near given weights, by the products a^c_m W_1 of its layers."""
+
+    def __init__(self, network, first, readout):
+        self.network, self.first, self.a = network, first, network.by_unit(readout)
+        self.f = network.predict_by_products(self.a @ first)
+
+    def jvp(self, tangent):
+        """J v for v (R, D): (R, P C)."""
+        first, readout = self.network.layers(tangent)
+        return self.network.predict_by_products(self.a @ first + self.network.by_unit(readout) @ self.first)
+
+    def vjp(self, u):
+        """J^T u for u (R, P C): (R, D)."""
+        network = self.network
+        weighed = network.g[network.widths[0]][:, :, None] * u.unflatten(1, (-1, 1, network.outputs))
+        products = network.inputs.pull(weighed.flatten(-2))
+        return torch.cat([(self.a.mT @ products).flatten(1), (products @ self.first.mT).flatten(1)], dim=1)
+
+    def kernel(self):
+        """Theta = J J^T: (R, P C, P C)."""
+        network, x, first = self.network, self.network.inputs.x, self.first
+        (P, N0), (N,) = x.shape, network.widths
+        g, shape = network.g[N], (network.gate_count, network.outputs)
+        # b.b' between pairs, from a.a' between gates and outputs
+        overlap = (self.a @ self.a.mT).unflatten(1, shape).unflatten(-1, shape)
+        left = (g @ overlap.flatten(2)).unflatten(-1, overlap.shape[2:])
+        result = (left.movedim(3, -1) @ g.mT).movedim(-1, 3).reshape(-1, *[P * network.outputs] * 2)
+        if N0**2 * (N + P) + P**2 * N0 < P * N * (N0 + P):
+            gram = x @ (first.mT @ first) @ x.mT
+        else:
+            h = network.inputs.forward(first)
+            gram = h @ h.mT
+        return pairs.add_(pairs.mul_(result, network.inputs.gram), gram * network.gate_gram[N])
 
 
 @dataclass(frozen=True, eq=False)

@@ -184,6 +184,24 @@ def weight_count(N0, M, network, outputs=1):
     return N0 * widths[0] + M * (sum(below * above for below, above in pairwise(widths)) + outputs * widths[-1])
 
 
+def products_pay(P, N0, M, network, outputs=1):
+    """Whether f and J^T u of P inputs cost less by the products of the readout with W_1, of which there are as many as gates and
+    outputs, than by the units of the hidden layer. With more layers there would be M^L products, so they are left alone."""
+    by_units = P * network.widths[0] * (min(2 * N0, P) + M * outputs)
+    return network.depth == 1 and _by_products(P, N0, M * outputs, network.widths[0]) < by_units
+
+
+def pass_count(P, N0, M, network):
+    """Multiplications of a pass of P inputs through a network with M gates, or back, roughly."""
+    if products_pay(P, N0, M, network):
+        return _by_products(P, N0, M, network.widths[0]) / 2
+    return P * weight_count(N0, M, network)
+
+
+def _by_products(P, N0, products, N):
+    return products * N0 * (2 * P + 3 * N)
+
+
 def floats_per_run(P, N0, M, network, outputs=1, *, vectors=6):
     """A rough count of the numbers that one run on P inputs keeps in memory, with so many vectors of weights at once."""
     pairs = P * outputs

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from ggdln.core.kinds import Costs, Terms, Variable
 from ggdln.experiments.methods import ERRORS, RUNS, Method, over_runs
-from ggdln.networks.settings import Network, floats_per_run, weight_count
+from ggdln.networks.settings import Network, floats_per_run, pass_count, weight_count
 from ggdln.networks.status import CONVERGED, FLOOR
 from ggdln.observables import ReadoutSolution, observe
 from ggdln.observables.predictor import Predictor
@@ -86,11 +86,12 @@ class Trained(Method):
         shape = Network(network["N"], network.get("L", 1))
         itemsize = ITEMSIZE[self.dtype]
         numbers = itemsize * floats_per_run(sizes.P, sizes.N0, M, shape) / 1e6
+        passes = pass_count(sizes.P, sizes.N0, M, shape) if self.gated else sizes.P * weight_count(sizes.N0, M, shape)
         tests = itemsize * sizes.P_t * shape.width * (M if shape.depth > 1 else 1) / 1e6
         return Terms(
             {
                 "kernels": runs * sizes.P**2 * (sizes.P + shape.depth * shape.width) / 1e9,
-                "passes": runs * sizes.P * weight_count(sizes.N0, M, shape) / 1e9,
+                "passes": runs * passes / 1e9,
             },
             {"networks": numbers, "tests": tests},
         )

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from ggdln.core.kinds import Costs, Look
 from ggdln.experiments.methods._sampled import Sampled
-from ggdln.networks.settings import weight_count
+from ggdln.networks.settings import pass_count, weight_count
 
 
 class Langevin(Sampled):
@@ -15,7 +15,8 @@ class Langevin(Sampled):
     look: ClassVar[Look] = Look("Langevin", "blue", marker="o")
     itemsize: ClassVar[int] = 4
     costs: ClassVar[Costs] = Costs(
-        {"points": 0.0188, "start": 1.18, "steps": 0.144}, {"inputs": 1.0, "networks": 1.0, "samples": 13.2, "start": 204.0}
+        {"points": 0.0188, "start": 1.18, "steps": 0.1, "noise": 10.0},
+        {"inputs": 1.0, "networks": 1.0, "samples": 13.2, "start": 204.0},
     )
 
     step: float = Field(gt=0, le=2, description="Step size epsilon times the largest tangent eigenvalue")
@@ -30,4 +31,5 @@ class Langevin(Sampled):
         return langevin(*arrays, step=Step(self.step, self.noise), **settings)
 
     def work(self, sweeps, sizes, M, network):
-        return {"steps": sweeps * sizes.P * weight_count(sizes.N0, M, network) / 1e9}
+        weights = weight_count(sizes.N0, M, network)
+        return {"steps": sweeps * pass_count(sizes.P, sizes.N0, M, network) / 1e9, "noise": sweeps * weights / 1e9}

@@ -65,6 +65,9 @@ def cases():
         yield pytest.param(what, dict(data=task(outputs=2)), id=f"{what}, two outputs")
         # more inputs than dimensions: W_1 is kept as it is
         yield pytest.param(what, dict(data=task(points=20, inputs=4)), id=f"{what}, many inputs")
+        if what in ("flow", "descent", "langevin"):
+            # many units: layers are multiplied with each other first
+            yield pytest.param(what, dict(data=task(points=20, inputs=4, outputs=2), width=60), id=f"{what}, by products")
         if "relu" not in what:
             yield pytest.param(what, dict(depth=2, width=(6, 4), sigma=(0.5, 1.0, 0.8)), id=f"{what}, layers that differ")
 
@@ -235,6 +238,7 @@ def test_every_function_of_the_simulations_runs_on_the_device(card, tmp_path, mo
                 run()
             simulate("langevin", where="cuda", sigma=(0.5, 1.0), steps=1)
             simulate("flow", where="cuda", data=task(outputs=2), steps=12)
+            simulate("flow", where="cuda", width=60, steps=2)
         finally:
             sys.setprofile(before)
     found = functions_of(folder)

@@ -41,7 +41,18 @@ def cases():
     yield "relu", ReluNetwork.of(x, None, Network(N), PLACE), lambda w: relu_by_definition(w, tx)
 
 
-@pytest.mark.parametrize(("network", "definition"), [pytest.param(n, d, id=i) for i, n, d in cases()])
+def by_products():
+    """With many units for its gates, so that the layers are multiplied with each other first."""
+    rng = np.random.default_rng(1)
+    x, g = rng.standard_normal((P, N0)), rng.standard_normal((P, 1))
+    network = GatedNetwork.of(x, g, Network(50), PLACE)
+    assert network.products_pay
+    a = 50 * N0
+    tx, tg = torch.tensor(x), torch.tensor(g[:, 0])
+    return "products", network, lambda w: tg * (tx @ w[:a].view(50, N0).T @ w[a:]) / math.sqrt(50 * N0)
+
+
+@pytest.mark.parametrize(("network", "definition"), [pytest.param(n, d, id=i) for i, n, d in [*cases(), by_products()]])
 def test_tangent_map_is_that_of_autograd(network, definition):
     """f, J v, J^T u and J J^T of two weight vectors at once equal the definition's values and autograd Jacobian."""
     generator = torch.Generator().manual_seed(1)
@@ -57,7 +68,7 @@ def test_tangent_map_is_that_of_autograd(network, definition):
     torch.testing.assert_close(local.kernel(), jacobian @ jacobian.mT)
 
 
-@pytest.mark.parametrize("network", [pytest.param(n, id=i) for i, n, _ in cases()])
+@pytest.mark.parametrize("network", [pytest.param(n, id=i) for i, n, _ in [*cases(), by_products()]])
 def test_dual_coordinates_describe_the_same_descent(network):
     """Three gradient steps in dual coordinates lead to the weights of three ordinary gradient steps."""
     start = torch.randn(2, network.size, generator=torch.Generator().manual_seed(2), dtype=torch.float64)

@@ -63,10 +63,11 @@ def cases():
     """Networks of two outputs with layers of different widths, and what they are by definition, flat over pairs."""
     x, g, *_ = task()
     tx, tg = torch.tensor(x), torch.tensor(g)
-    for depth, widths in WIDTHS.items():
+    for depth, widths in [*WIDTHS.items(), (1, (60,))]:
         sizes = shapes(5, 3, widths, 2)
         network = GatedNetwork.of(x, g, Network(widths, depth), PLACE, 2)
-        yield f"gated-{depth}", network, lambda w, s=sizes: by_definition(split(w, s), tx, tg).flatten()
+        assert network.products_pay == (widths == (60,))
+        yield f"gated-{depth}-{widths[0]}", network, lambda w, s=sizes: by_definition(split(w, s), tx, tg).flatten()
 
     def relu(w):
         first, readout = split(w, [(7, 5), (2, 7)])

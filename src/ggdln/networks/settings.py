@@ -185,8 +185,8 @@ def weight_count(N0, M, network, outputs=1):
 
 
 def products_pay(P, N0, M, network, outputs=1):
-    """Whether f and J^T u of P inputs cost less by the products of the readout with W_1, of which there are as many as gates and
-    outputs, than by the units of the hidden layer. With more layers there would be M^L products, so they are left alone."""
+    """Whether f and J^T u of P inputs cost less by the products of the readout with W_1, as many as gates and outputs,
+    than by the units of the hidden layer. With more layers there would be M^L products, so they are left alone."""
     by_units = P * network.widths[0] * (min(2 * N0, P) + M * outputs)
     return network.depth == 1 and _by_products(P, N0, M * outputs, network.widths[0]) < by_units
 

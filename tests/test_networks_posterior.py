@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from arviz_stats.base import array_stats
 
 from ggdln.core.diagnostics import rhat_and_ess
 from ggdln.core.errors import ConvergenceError, InputError
@@ -219,6 +220,22 @@ def test_wrong_keywords_are_named_with_what_is_accepted(sampler, change, message
     """A keyword that isn't known, or belongs to a group of settings, is refused with its place."""
     with pytest.raises(InputError, match=message):
         sampler(*task(), **(dict(width=5, temperature=0.1, seed=0) | change))
+
+
+@pytest.mark.parametrize(("chains", "draws"), [(1, 4), (2, 5), (1, 20), (4, 7), (4, 100), (3, 101), (8, 50)])
+def test_diagnostics_are_those_of_arviz(chains, draws):
+    """For chains of all persistences, also alternating and drifting ones, with ties, and with one chain apart."""
+    rng = np.random.default_rng(draws)
+    values, memory = rng.standard_normal((chains, draws, 40)), np.linspace(-0.99, 0.99, 40)
+    for t in range(1, draws):
+        values[:, t] += memory * values[:, t - 1]
+    values[0, :, ::3] += 3
+    values[:, :, 1] = np.round(values[:, :, 1])
+    values[:, :, 2] += 3 * np.arange(draws)
+    rhat, ess = rhat_and_ess(values)
+    np.testing.assert_allclose(ess, array_stats.ess(values, chain_axis=0, draw_axis=1), rtol=1e-9)
+    if chains > 1:
+        np.testing.assert_allclose(rhat, array_stats.rhat(values, chain_axis=0, draw_axis=1), rtol=1e-9)
 
 
 def test_diagnostics_of_special_series():

@@ -96,10 +96,12 @@ class Langevin:
             largest = current if sweep < self.warmup / 2 else torch.maximum(largest, current)
         epsilon = (self.step / (largest + posterior.largest_decay))[:, None]
         fresh = streams.normal(network.size)
-        noise = torch.sqrt(2 * temperature * epsilon) * ((state.noise + fresh) / 2 if self.averages else fresh)
+        size = torch.sqrt(2 * temperature * epsilon)
+        noise, size, kept = (state.noise + fresh, size / 2, fresh) if self.averages else (fresh, size, state.noise)
         gradient = local.vjp(local.f - posterior.y)
-        weights = state.weights * (1 - epsilon * decay) - epsilon * gradient + noise
+        weights = state.weights * (1 - epsilon * decay)
+        weights.addcmul_(gradient, -epsilon).addcmul_(noise, size)
         # overflow to NaN at once, so that a chain that has diverged cannot look finite later
-        norm = weights.abs().amax(1, keepdim=True)
-        kept = fresh if self.averages else state.noise
-        return LangevinState(torch.where(norm < 1e6, weights, math.nan), vector, largest, kept)
+        largest_weight = torch.linalg.vector_norm(weights, math.inf, dim=1, keepdim=True)
+        weights.mul_(torch.where(largest_weight < 1e6, 1.0, math.nan))
+        return LangevinState(weights, vector, largest, kept)

@@ -31,6 +31,13 @@ RHAT_LIMIT, ESS_LIMIT = 1.05, 100
 COEXISTING = 10.0
 """Minima of H no further than this above the lowest have chains of their own."""
 
+SMOOTH = 0.03
+"""Error of gradients in single precision up to which kicks go by them. It moves the energy of a trajectory by about as much."""
+
+ALIKE = 1e-3
+"""Error of predictions in single precision, in standard deviations and as a share of variances, up to which they are used: that
+of a thousand draws is ten times as large."""
+
 ROUGHLY = 1.0
 """How far above its minimum the energy may be, about, at the centre of the quadratic form: less than its spread."""
 
@@ -103,6 +110,17 @@ class _Mode:
         rng = seeds.rng(seed, "solve_exact", "form")
         self.form = fitted_form(posterior.energy, centre, posterior.prior_curvature(centre), rng)
         self.pace = Pace()
+        rough = posterior.likelihood.halves and self.roughness(rng.standard_normal(posterior.size)) < SMOOTH
+        self.energy, self.force = (posterior.rough_energy, posterior.rough_gradient) if rough else (posterior.energy, None)
+
+    def roughness(self, s):
+        """The error of gradients in single precision at a point like those of the posterior, in units of its widths."""
+        u = self.form.outward(s)
+        found = self.posterior.rough_gradient(u), self.posterior.rough_energy(u)[1], self.posterior.energy(u)[1]
+        if any(gradient is None for gradient in found):
+            return math.inf
+        *rough, true = (self.form.pulled(gradient) for gradient in found)
+        return max(float(np.linalg.norm(gradient - true)) for gradient in rough)
 
 
 class _Chain:
@@ -115,7 +133,7 @@ class _Chain:
         """Warm up, then keep so many draws; `told` is the Progress of all chains, of which this is one."""
         posterior, form, rng = self.posterior, self.mode.form, self.rng
         # The start is as wide as the posterior, so there is little to forget; the first chain learns for all.
-        walker = Walker(posterior.energy, form, rng, pace=self.mode.pace)
+        walker = Walker(self.mode.energy, form, rng, pace=self.mode.pace, force=self.mode.force)
         for spread in (1.0, 0.5, 0.25, 0.1, 0.0):
             if walker.place(spread * rng.standard_normal(posterior.size)):
                 break
@@ -214,15 +232,30 @@ class ExactSolution(Predictor):
         """Mean and variance of the output given each draw, at live inputs, (chain, draw, n) each; n counts outputs too."""
         shape = len(self._chains), len(self._chains[0].u), len(x) * self.training.sides
         means, variances, inputs = np.empty(shape), np.empty(shape), NewInputs(self.training, x, gates)
+        dtype = np.float64
         for number, k, chain in self._each():
-            means[number, k], variances[number, k] = self._given(chain, inputs, (number, k), covariance=False)
+            mean, variance = self._given(chain, inputs, (number, k), covariance=False, dtype=dtype)
+            if number == k == 0 and self._alike(mean, variance, chain, inputs):
+                dtype = np.float32
+            means[number, k], variances[number, k] = mean, variance
         return means, np.maximum(variances, 0.0)
 
-    def _given(self, chain, inputs, which, *, covariance):
+    def _alike(self, mean, variance, chain, inputs):
+        """Whether single precision, where it is faster, gives the mean and variance of the first draw too."""
+        if not self.likelihood.halves:
+            return False
+        try:
+            rough, spread = self._given(chain, inputs, (0, 0), covariance=False, dtype=np.float32)
+        except FloatingPointError:
+            return False
+        near = np.abs(rough - mean) <= ALIKE * np.sqrt(np.maximum(variance, 0.0))
+        return bool(near.all() and (np.abs(spread - variance) <= ALIKE * variance).all())
+
+    def _given(self, chain, inputs, which, *, covariance, dtype=np.float64):
         rng = seeds.rng(self.seed, "solve_exact", "outside", *which)
         probe = DrawnProbe(inputs, chain, self._chains[0].posterior.widths, rng)
         scale = self.shape.scale * probe.scale
-        mean, spread = self.likelihood.at(chain.b[-1]).predict(probe, covariance)
+        mean, spread = self.likelihood.at(chain.b[-1], dtype).predict(probe, covariance)
         return scale * mean, spread * (np.outer(scale, scale) if covariance else scale**2)
 
     def moments(self, x, gates, covariance):

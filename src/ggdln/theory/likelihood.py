@@ -76,8 +76,9 @@ class KernelForm:
         return self.cosines.astype(np.float32), None if self.features is None else self.features.astype(np.float32)
 
     def factored(self, b):
-        """Panels of s_L^T B B^T s_L', by their edges, for b (r, n)."""
-        rows = b if self.features is None else self.features @ b
+        """Panels of s_L^T B B^T s_L', by their edges, for b (r, n), in its precision."""
+        _, features = self.in_precision(b.dtype)
+        rows = b if features is None else features @ b
         return self._between(rows, rows)
 
     def expanded(self, v):
@@ -85,15 +86,16 @@ class KernelForm:
         _, features = self.in_precision(v.dtype)
         return self._between(v, None) if features is None else self._between(features @ v, features)
 
-    def kernel(self, panel):
+    def kernel(self, panel, dtype=np.float64):
         """Panels times cosines as one matrix in Fortran order, of which the lower triangle is valid: (P, P)."""
+        cosines, _ = self.in_precision(dtype)
         return self._assembled(
-            lambda first, last, place: np.multiply(panel(first, last), self.cosines[first:last, first:], out=place)
+            lambda first, last, place: np.multiply(panel(first, last), cosines[first:last, first:], out=place), dtype
         )
 
-    def _assembled(self, fill):
+    def _assembled(self, fill, dtype=np.float64):
         """A matrix of which `fill` writes the panel first, last to its place."""
-        result = np.empty((self.count, self.count), order="F")
+        result = np.empty((self.count, self.count), dtype=dtype, order="F")
         shared(lambda edges: fill(*edges, result.T[edges[0] : edges[1], edges[0] :]), self.panels)
         return result
 
@@ -171,6 +173,11 @@ class KernelLikelihood:
         self.count, self.shift = form.count, float(np.log(scale).sum())
 
     @property
+    def halves(self):
+        """Whether single precision takes about half the time."""
+        return not self.form.whole
+
+    @property
     def pull(self):
         """y^T y / T, infinite at T = 0."""
         return float(np.sum(self.form.y**2)) / self.temperature if self.temperature > 0 else math.inf
@@ -185,20 +192,22 @@ class KernelLikelihood:
             total += float(np.sum((y - x @ np.linalg.lstsq(x, y)[0]) ** 2)) if size > 1 else 0.0
         return total / self.temperature
 
-    def at(self, b):
-        return KernelValue(self, b)
+    def at(self, b, dtype=np.float64):
+        """The data term at V_L = B B^T, in a precision."""
+        return KernelValue(self, b, dtype)
 
 
 class KernelValue:
     """The data term at one V_L = B B^T, without the constant sum log d, and its derivatives."""
 
-    def __init__(self, likelihood, b):
-        self.likelihood, self.form, self.b = likelihood, likelihood.form, b
-        k = self.form.kernel(self.form.factored(b))
+    def __init__(self, likelihood, b, dtype):
+        self.likelihood, self.form, self.b, self.dtype = likelihood, likelihood.form, b, np.dtype(dtype)
+        k = self.form.kernel(self.form.factored(b.astype(dtype, copy=False)), dtype)
         diagonal = np.einsum("ii->i", k)
         diagonal += likelihood.noise
         variances = diagonal.copy()
-        factor, info = lapack.dpotrf(k, lower=1, clean=1, overwrite_a=1)
+        factorize = lapack.dpotrf if self.dtype == np.float64 else lapack.spotrf
+        factor, info = factorize(k, lower=1, clean=1, overwrite_a=1)
         if info:
             raise FloatingPointError("k is not positive definite to working precision")
         pivots = np.einsum("ii->i", factor)
@@ -206,7 +215,8 @@ class KernelValue:
         self.pivot = float(np.min(pivots**2 / variances))
         self.factor = factor
         self.rough_inverse = None  # in single precision, which is enough for the Hessian of one layer
-        self.weights, _ = lapack.dpotrs(factor, likelihood.labels, lower=1)
+        solved = lapack.dpotrs if self.dtype == np.float64 else lapack.spotrs
+        self.weights, _ = solved(factor, likelihood.labels.astype(dtype, copy=False), lower=1)
         self.quadratic = float(likelihood.labels @ self.weights)
         self.entropy = float(np.log(pivots).sum())
         self.magnitude = self.quadratic / 2 + abs(self.entropy)
@@ -218,9 +228,15 @@ class KernelValue:
     @cached_property
     def v_bar(self):
         """dH/dV_L = F^T ((k^-1 - k^-1 t t^T k^-1) o cos) F / 2: (r, r)."""
-        inverse, _ = lapack.dpotri(self.factor, lower=1)
-        form, weights = self.form, self.weights
-        if form.powers.depth == 1 and not form.whole:
+        return self.slope(self.dtype)
+
+    def slope(self, dtype):
+        """The same, in a precision from the inverse on."""
+        double = dtype == np.float64
+        inverse, _ = (lapack.dpotri if double else lapack.spotri)(self.factor.astype(dtype, copy=False), lower=1)
+        form, weights = self.form, self.weights.astype(dtype, copy=False)
+        cosines, _ = form.in_precision(dtype)
+        if double and form.powers.depth == 1 and not form.whole:
             self.rough_inverse = np.empty(inverse.shape, dtype=np.float32)
 
         def panel(first, last):
@@ -234,10 +250,10 @@ class KernelValue:
             diagonal /= 2
             others[:size] /= 2
             part -= np.outer(weights[first:last], others)
-            part *= form.cosines[first:last, first:]
+            part *= cosines[first:last, first:]
             return part
 
-        return form.contracted(panel) / 2
+        return form.contracted(panel, dtype) / 2
 
     def solved(self, columns):
         """k^-1 times columns (P, n) in about their precision."""
@@ -249,6 +265,11 @@ class KernelValue:
     def b_bar(self):
         """dH/dB: (r, n)."""
         return 2 * self.v_bar @ self.b
+
+    @property
+    def rough_b_bar(self):
+        """The same in single precision."""
+        return 2 * self.slope(np.float32) @ self.b
 
     @property
     def attraction(self):
@@ -274,7 +295,7 @@ class KernelValue:
 
     def predict(self, probe, covariance):
         """Mean (n,) and variance (n,) or covariance (n, n) at a `Probe`, in units of its scale."""
-        cross = probe.training_kernel(self.form)
+        cross = probe.training_kernel(self.form).astype(self.dtype, copy=False)
         mean = cross @ self.weights
         explained = solve_triangular(self.factor, cross.T, lower=True, overwrite_b=True, check_finite=False)
         if covariance:
@@ -372,6 +393,8 @@ class FeatureForm:
 class FeatureLikelihood:
     """A FeatureForm at a temperature."""
 
+    halves = False
+
     def __init__(self, form, sigma, temperature):
         self.form, self.sigma, self.temperature = form, sigma, temperature
         self.count, self.shift = form.count, 0.0
@@ -390,7 +413,8 @@ class FeatureLikelihood:
         fitted = np.sum(overlap * solve(form.gram + ridge, overlap, assume_a="pos", check_finite=False))
         return max(form.square - float(fitted), 0.0) / self.temperature
 
-    def at(self, b):
+    def at(self, b, dtype=np.float64):
+        """The data term at V_L = B B^T; small matrices gain nothing from another precision."""
         return FeatureValue(self, b)
 
 

@@ -138,10 +138,15 @@ class Pace:
 
 
 class Walker:
-    """One chain: a position s with its energy and gradient, and the `Pace` at which it goes, which chains may share."""
+    """One chain: a position s with its energy and gradient, and the `Pace` at which it goes, which chains may share.
 
-    def __init__(self, energy, form, rng, *, weight=1.0, pace=None):
+    force: the gradient alone, for the kicks inside a trajectory, where the energy isn't needed. Neither has to be the true
+    gradient: what goes by any function of the position can be undone and keeps volumes, and the energies decide.
+    """
+
+    def __init__(self, energy, form, rng, *, weight=1.0, pace=None, force=None):
         self.energy, self.form, self.rng, self.weight = energy, form, rng, weight
+        self.force = force or (lambda u: energy(u)[1])
         self.pace = Pace() if pace is None else pace
 
     def place(self, s):
@@ -152,10 +157,12 @@ class Walker:
     def at(self, s):
         """Energy, of which `weight` is the share beside the quadratic form, and the gradient of the rest D."""
         value, gradient = self.energy(self.form.outward(s))
-        if gradient is None:
-            return math.inf, None
         rest = self.weight * (value - float(s @ s) / 2)
-        return float(s @ s) / 2 + rest, self.weight * (self.form.pulled(gradient) - s)
+        return float(s @ s) / 2 + rest, self.slope_of(gradient, s)
+
+    def slope_of(self, gradient, s):
+        """The gradient of the rest by s, from that of the energy by u."""
+        return None if gradient is None else self.weight * (self.form.pulled(gradient) - s)
 
     def move(self):
         """One trajectory: the chance with which it was accepted."""
@@ -164,11 +171,14 @@ class Walker:
         mean, spread = TURN
         angle, (first, *others) = mean * self.rng.uniform(1 - spread, 1 + spread), strengths(self.pace.kicks)
         cosine, sine = math.cos(angle / len(others)), math.sin(angle / len(others))
-        s, value, slope = self.s, self.value, self.slope
+        s, value, slope = self.s, math.inf, self.slope
         momentum = momentum - angle * first * slope
-        for strength in others:
+        for left, strength in zip(reversed(range(len(others))), others, strict=True):
             s, momentum = cosine * s + sine * momentum, cosine * momentum - sine * s
-            value, slope = self.at(s)
+            if left:
+                slope = self.slope_of(self.force(self.form.outward(s)), s)
+            else:
+                value, slope = self.at(s)
             if slope is None:
                 break
             momentum = momentum - angle * strength * slope

@@ -74,26 +74,51 @@ class Posterior:
 
     def energy(self, u):
         """E(u) and its gradient (D,); infinity and None where a matrix is numerically not positive definite."""
-        self.evaluations += 1
-        triangles = self.triangles(u)
-        diagonals = [np.diagonal(z) for z in triangles]
-        if any((z == 0).any() for z in diagonals):
-            return math.inf, None
+        return self._energy(u, lambda data: data.b_bar)
+
+    def rough_energy(self, u):
+        """The same, with the gradient in single precision."""
+        return self._energy(u, lambda data: data.rough_b_bar)
+
+    def rough_gradient(self, u):
+        """All in single precision, without E: (D,) or None."""
         try:
-            chain = Chain(self.powers, [_turned(q, z) for q, z in zip(self.turns, triangles, strict=True)])
+            chain, triangles = self._weighed(u)
+            return self._gradient(chain, triangles, self.likelihood.at(chain.b[-1], np.float32).b_bar)
+        except FloatingPointError:
+            return None
+
+    def _energy(self, u, slope):
+        try:
+            chain, triangles = self._weighed(u)
             data = self.likelihood.at(chain.b[-1])
-            slopes = chain.gradients(data.b_bar)
+            gradient = self._gradient(chain, triangles, slope(data))
         except FloatingPointError:
             return math.inf, None
-        value, gradients = data.value, []
-        for width, exponents, q, z, diagonal, slope in zip(
-            self.widths, self.exponents, self.turns, triangles, diagonals, slopes, strict=True
+        value = data.value
+        for width, exponents, z in zip(self.widths, self.exponents, triangles, strict=True):
+            value += width / 2 * float(np.sum(z**2)) - float(np.sum((exponents - 1) * np.log(np.abs(np.diagonal(z)))))
+        return (value, gradient) if math.isfinite(value) else (math.inf, None)
+
+    def _weighed(self, u):
+        """The `Chain` at u and its triangles."""
+        self.evaluations += 1
+        triangles = self.triangles(u)
+        if any((np.diagonal(z) == 0).any() for z in triangles):
+            raise FloatingPointError("no weights")
+        return Chain(self.powers, [_turned(q, z) for q, z in zip(self.turns, triangles, strict=True)]), triangles
+
+    def _gradient(self, chain, triangles, b_bar):
+        """Of E, from that of the data term by B_L."""
+        gradients = []
+        for width, exponents, q, z, slope in zip(
+            self.widths, self.exponents, self.turns, triangles, chain.gradients(b_bar), strict=True
         ):
-            value += width / 2 * float(np.sum(z**2)) - float(np.sum((exponents - 1) * np.log(np.abs(diagonal))))
+            diagonal = np.diagonal(z)
             gradient = width * z + (slope if q is None else q.T @ slope)
             np.einsum("ii->i", gradient[: len(diagonal)])[...] -= (exponents - 1) / diagonal
             gradients.append(gradient)
-        return (value, self.flat(gradients)) if math.isfinite(value) else (math.inf, None)
+        return self.flat(gradients)
 
     def upright_energy(self, u):
         """The same where all z_ii are positive, infinite elsewhere."""

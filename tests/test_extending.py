@@ -48,6 +48,7 @@ def test_a_kind_of_each_sort_is_one_file(verdict):
     assert verdict["condition"] == {"kind": "stays", "within": 0.2}
 
 
+@pytest.mark.slow
 def test_kinds_in_a_file_outside_the_project_give_the_same(verdict, tmp_path):
     """From a folder of the user's, without a change of the project."""
     (tmp_path / "my_kinds.py").write_text("\n".join(KINDS.values()))

@@ -146,7 +146,7 @@ def test_a_step_of_the_flow_looks_twice_at_each_trial(what, card, monkeypatch):
     assert used.counts["to the host"] == len(steps) + 1 + 4
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("depth", [1, pytest.param(2, marks=pytest.mark.slow), 3])
 @pytest.mark.parametrize("what", ["flow", "descent", "relu flow", "langevin", "gibbs"])
 @pytest.mark.parametrize("sizes", [(40, 30, 4, 30), (60, 12, 8, 6)], ids=["wide", "narrow"])
 def test_what_is_simulated_at_once_stays_within_its_memory(what, depth, sizes, card):

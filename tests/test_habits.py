@@ -69,6 +69,7 @@ def test_all_hooks_are_content_with_the_tree(tree):
     assert (tree / "docs/misspelt.md").read_text() == f"A sentence with {wrong} usual mistake.\n"
 
 
+@pytest.mark.slow
 def test_annotations_are_consistent(tmp_path):
     done = run(BIN / "mypy", "--cache-dir", tmp_path, timeout=300)
     assert done.returncode == 0, done.stdout

@@ -50,7 +50,7 @@ CASES = [
     (1, 5, 3, "binary"),
     pytest.param(1, 5, 8, "real", marks=pytest.mark.slow),
     (1, 40, 8, "real"),
-    (2, 5, 4, "real"),
+    pytest.param(2, 5, 4, "real", marks=pytest.mark.slow),
     pytest.param(2, 25, 4, "real", marks=pytest.mark.slow),
     (3, 5, 3, "binary"),
     pytest.param(3, 25, 3, "binary", marks=pytest.mark.slow),
@@ -86,6 +86,7 @@ def test_a_point_with_positive_diagonals_is_the_same_point(depth, width):
     np.testing.assert_allclose(posterior.upright_energy(upright)[0], posterior.energy(u)[0], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_order_parameters_are_the_readout_statistics():
     """The mean of V_1 is <a a^T>/N, which Gibbs sampling measures on the weights."""
     data, test, _ = task(gates=3)
@@ -96,6 +97,7 @@ def test_order_parameters_are_the_readout_statistics():
     np.testing.assert_allclose(ours.mean(0), chains.U.mean("chain"), atol=5 * error.max())
 
 
+@pytest.mark.slow
 def test_new_gates_outside_the_training_span_are_drawn_from_the_prior():
     """Fewer distinct training gates than gates: the span form, whose outside is drawn, against Gibbs sampling."""
     data, test, y_test = task(count=12, gates=16, kind="real")

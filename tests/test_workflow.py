@@ -272,7 +272,14 @@ def agree(found, expected):
     return {f"{words} x{count}" if count > 1 else words for words, count in counted.items()} == expected
 
 
-@pytest.mark.parametrize("edits", ROUNDS, ids=lambda edits: edits[0].what)
+OFTEN = ("a comment", "the name of a method", "a kind of gates", "a third draw")
+"""The first edits of the rounds that are tried each time; the others are tried with the slow tests."""
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [pytest.param(r, marks=() if r[0].what in OFTEN else pytest.mark.slow, id=r[0].what) for r in ROUNDS],
+)
 def test_an_edit_reruns_what_depends_on_it(edited, edits):
     together = Counter(job for edit in edits for job in edit.jobs - PAGE - {"collect_claims"})
     assert not together or max(together.values()) == 1

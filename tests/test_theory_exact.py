@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 from ggdln.core.errors import InputError
 from ggdln.networks.gibbs import sample_posterior
 from ggdln.networks.settings import Sampling
+from ggdln.theory import likelihood
 from ggdln.theory.ensemble import ensemble_statistics
 from ggdln.theory.exact import solve_exact
 from ggdln.theory.gp import gp_limit
@@ -158,6 +159,28 @@ def test_gradient_of_the_energy(depth, width, form):
     u, direction, step = posterior.centre + 0.05 * rng.random(posterior.size), rng.standard_normal(posterior.size), 1e-6
     slope = (posterior.energy(u + step * direction)[0] - posterior.energy(u - step * direction)[0]) / (2 * step)
     assert posterior.energy(u)[1] @ direction == pytest.approx(slope, rel=1e-5)
+
+
+def test_single_precision_changes_neither_the_posterior_nor_what_is_told(monkeypatch):
+    """Of kicks and predictions, where matrices are large; and where it would, as at small temperatures, it isn't used."""
+    data, test, _ = task(gates=3)
+    network = dict(width=6, depth=2, sigma=0.7, draws=50, chains=2, seed=0)
+    double = solve_exact(*data, temperature=0.05, **network)
+    monkeypatch.setattr(likelihood, "SMALL", 8)
+    monkeypatch.setattr(likelihood, "PANEL", 16)
+    single = solve_exact(*data, temperature=0.05, **network)
+    assert double._modes[0].force is None
+    assert single._modes[0].force is not None
+    np.testing.assert_allclose(single.acceptance, double.acceptance, rtol=1e-2)
+    for rough, exactly in zip(single.predict(*test), double.predict(*test), strict=True):
+        np.testing.assert_allclose(rough, exactly, rtol=1e-2, atol=1e-3)
+    posterior, u = single._modes[0].posterior, single._chains[0].u[-1]
+    value, slope = posterior.energy(u)
+    for rough in (posterior.rough_gradient(u), posterior.rough_energy(u)[1]):
+        assert 0 < np.abs(rough - slope).max() < 1e-4 * np.abs(slope).max()
+    assert posterior.rough_energy(u)[0] == value
+    cold = solve_exact(*data, temperature=1e-8, **network | dict(depth=1, width=10, draws=4))
+    assert cold._modes[0].force is None
 
 
 def test_energy_without_data_is_the_wishart_prior():

@@ -5,7 +5,7 @@ one by one, predictions at a thousand inputs took longer than to sample many a c
 """
 
 import numpy as np
-from scipy import fft, special, stats
+from scipy import fft, special
 
 
 def rhat_and_ess(values):
@@ -40,8 +40,10 @@ def _split(series):
 
 def _normalized(series):
     """The quantiles of a normal distribution that have the ranks of the values among all chains: (chain, draw, n)."""
+    from scipy.stats import rankdata  # a slow import
+
     chains, draws, count = series.shape
-    ranks = stats.rankdata(series.reshape(-1, count), axis=0)
+    ranks = rankdata(series.reshape(-1, count), axis=0)
     return special.ndtri((ranks - 3 / 8) / (len(ranks) + 1 / 4)).reshape(chains, draws, count)
 
 

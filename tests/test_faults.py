@@ -59,7 +59,7 @@ class Blockwise(Method):
 
 def fresh(folder):
     """The small experiments, with chains that run for some seconds and save their state all the time; data in blocks, too."""
-    chains = {"reduced": {"methods": {"posterior": {"samples": 3000}}}}
+    chains = {"reduced": {"methods": {"posterior": {"samples": 1500}}}}
     one_point = {"reduced": {"sweep": {"gates.M": [4]}}}
     narrow = {"reduced": {"methods": {"exact": {"samples": 200}, "blockwise": {}}}}
     experiments = {"sampled": chains, "gated": one_point, "narrow": narrow}

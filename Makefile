@@ -94,8 +94,9 @@ test: $(VENV)/ready-test
 	$(VENV)/bin/ruff format --check .
 	OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 2 --dist loadfile -m "not slow"
 
+# Slow tests wait for other programs much of the time.
 test-all: $(VENV)/ready-test $(VENV)/ready-docs
-	OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 2 --dist loadfile -m slow
+	OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 3 --dist loadfile -m slow
 
 test-faults: $(VENV)/ready-test
 	FAULT_ROUNDS=50 FAULT_TABLE=faults.md FUZZ_EXAMPLES=1000 OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 2 --dist loadfile tests/test_faults.py tests/test_surroundings.py tests/test_fuzz.py tests/test_store.py

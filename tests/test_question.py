@@ -260,6 +260,8 @@ def test_make_answers_what_it_does_not_know():
 # ---- What the README prints, word by word
 
 SHORT = [
+    # The table of figures: what make hands to Snakemake, which is asked for all of them at once.
+    (r"^make (figures/fig\w+\.pdf)$", r"make --dry-run \1 | grep -q 'snakemake .* -- \1$'"),
     # Runs of hours, minutes or on a cluster are planned and not done; tests and installations have tests of their own.
     (r"^make (figures|quick|report)\b(?!/my_question)(?!.*mine\.yaml)(.*)$", r"make \1\2 OPTIONS='--dry-run --quiet'"),
     (r"^snakemake --report .*$", "make --dry-run report"),
@@ -293,7 +295,8 @@ def test_every_command_of_the_readme_does_what_it_says(checkout):
         COMMANDS
     )
     environment = os.environ | {"PATH": f"{checkout}/.venv/bin:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
-    for command in dict.fromkeys(COMMANDS):
+    tabled = re.findall(r"make (figures/fig\w+\.pdf)", README)
+    for command in dict.fromkeys([*COMMANDS, f"snakemake --cores 2 {' '.join(tabled)}"]):
         words = ["bash", "-c", shortened(command)]
         result = subprocess.run(words, cwd=checkout, capture_output=True, text=True, env=environment, timeout=600)
         assert result.returncode == 0, (command, shortened(command), result.stdout[-2000:], result.stderr[-2000:])

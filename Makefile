@@ -45,7 +45,8 @@ help:
 setup: $(VENV)/ready
 
 # Running needs the first; tests and site bring what only they need, when they are first asked for.
-INSTALL = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# Modules are compiled when they are first imported: few of those that come along ever are.
+INSTALL = $(VENV)/bin/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"Python 3.11 or later is needed, $(PYTHON) is {v[0]}.{v[1]}; use make PYTHON=...")'

@@ -207,6 +207,21 @@ def test_monte_carlo_errors_are_honest():
     assert {"acceptance", "largest_rhat", "least_ess", "mixed"} <= set(found[0].attrs)
 
 
+def test_chains_that_have_not_mixed_go_on_until_they_have():
+    data, _, _ = task()
+    once, often = (
+        solve_exact(*data, width=6, temperature=0.05, draws=20, chains=2, seed=0, rounds=rounds) for rounds in (1, 30)
+    )
+    assert not once.mixed
+    assert often.mixed
+    draws = often.traces.sizes["draw"]
+    assert draws % 20 == 0
+    assert 50 <= draws < 600
+    assert often.traces.isel(draw=slice(20)).identical(once.traces)
+    # and not for a round longer
+    assert not solve_exact(*data, width=6, temperature=0.05, draws=20, chains=2, seed=0, rounds=draws // 20 - 1).mixed
+
+
 def test_small_temperatures():
     """T = 1e-8: training labels are met, and the variance there vanishes."""
     data, _, _ = task(count=20, gates=4, kind="real")

@@ -58,6 +58,7 @@ def solve_exact(
     temperature: float,
     draws: int = 100,
     chains: int = 4,
+    rounds: int = 1,
     seed: int = 0,
     solver: Solver | None = None,
     progress: Told | None = None,
@@ -68,6 +69,7 @@ def solve_exact(
     x, gates, y      as for `solve`, blocks included
     temperature      T > 0, down to 1e-8 times the prior variance of the output
     draws, chains    draws kept of each chain, and independent chains, after a warm-up in which they learn their steps
+    rounds           chains that haven't mixed go on for as many draws again, until they have or have made so many rounds
     seed             of the random numbers of all chains
     solver           a `Solver` for the saddle point, from which the coordinates are chosen
     progress         True, or a function (done, total, rate, seconds_left)
@@ -77,17 +79,22 @@ def solve_exact(
     """
     solver, report = solver_of(solver), reporter("progress", progress)
     draws, chains = checks.integer("draws", draws, 4), checks.integer("chains", chains, 1)
+    rounds = checks.integer("rounds", rounds, 1)
     temperature = checks.number("temperature", temperature, 0, exclusive=True)
     training = Training.of(x, gates, y, depth=network.get("depth", 1), basis=solver.basis, form=solver.form)
     shape = _shape(network, training.depth)
     solution = saddle_point(training, shape, temperature, solver)
-    told, found = Progress("solve_exact", "draws", chains * draws, report), []
     with threads_for(solution.likelihood.form.side):
         modes = [_Mode(Posterior(solution, layers), seed) for layers in solution.coexisting(COEXISTING)]
-        for number in range(chains):
-            chain = _Chain(modes[number % len(modes)], seeds.rng(seed, "solve_exact", number))
-            found.append(chain.run(draws, number, told))
-    return ExactSolution(solution, modes, found, seed)
+        found = [_Chain(modes[i % len(modes)], seeds.rng(seed, "solve_exact", i)) for i in range(chains)]
+        for _ in range(rounds):
+            told = Progress("solve_exact", "draws", chains * draws, report)
+            for number, chain in enumerate(found):
+                chain.run(draws, number, told)
+            exact = ExactSolution(solution, modes, found, seed)
+            if exact.mixed:
+                break
+    return exact
 
 
 def _shape(network, depth):
@@ -127,27 +134,33 @@ class _Chain:
     """One chain: its draws u (draw, D), their energies, and how it went."""
 
     def __init__(self, mode, rng):
-        self.mode, self.posterior, self.rng = mode, mode.posterior, rng
+        self.mode, self.posterior, self.rng, self.walker, self.rates = mode, mode.posterior, rng, None, []
+        self.u, self.energies = np.empty((0, mode.posterior.size)), np.empty(0)
 
     def run(self, draws, number, told):
-        """Warm up, then keep so many draws; `told` is the Progress of all chains, of which this is one."""
-        posterior, form, rng = self.posterior, self.mode.form, self.rng
-        # The start is as wide as the posterior, so there is little to forget; the first chain learns for all.
-        walker = Walker(self.mode.energy, form, rng, pace=self.mode.pace, force=self.mode.force)
+        """Keep so many more draws, at first after a warm-up; `told` is the Progress of all chains, of which this is one."""
+        if self.walker is None:
+            self.walker = self._started()
+        walker, posterior = self.walker, self.posterior
+        u, energies = np.empty((draws, posterior.size)), np.empty(draws)
+        for k in range(draws):
+            self.rates.append(walker.move())
+            u[k] = posterior.upright(self.mode.form.outward(walker.s))
+            energies[k] = walker.value
+            told.update(number * draws + k + 1)
+        self.u, self.energies = np.concatenate([self.u, u]), np.concatenate([self.energies, energies])
+        self.acceptance, self.kicks = float(np.mean(self.rates)), walker.pace.kicks
+
+    def _started(self):
+        """The `Walker`, warmed up. Its start is as wide as the posterior, so there is little to forget."""
+        walker = Walker(self.mode.energy, self.mode.form, self.rng, pace=self.mode.pace, force=self.mode.force)
         for spread in (1.0, 0.5, 0.25, 0.1, 0.0):
-            if walker.place(spread * rng.standard_normal(posterior.size)):
+            if walker.place(spread * self.rng.standard_normal(self.posterior.size)):
                 break
         else:
             raise ConvergenceError("the energy is not finite at its minimum: the temperature is too small for these data")
-        walker.warm_up()
-        self.u, self.energies, rates = np.empty((draws, posterior.size)), np.empty(draws), []
-        for k in range(draws):
-            rates.append(walker.move())
-            self.u[k] = posterior.upright(form.outward(walker.s))
-            self.energies[k] = walker.value
-            told.update(number * draws + k + 1)
-        self.acceptance, self.kicks = float(np.mean(rates)), walker.pace.kicks
-        return self
+        walker.warm_up()  # the first chain learns for all
+        return walker
 
 
 class ExactSolution(Predictor):

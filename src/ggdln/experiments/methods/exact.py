@@ -38,6 +38,9 @@ class Exact(Method):
 
     chains: int = Field(4, ge=2, le=100_000, description="Independent chains for each draw and point")
     samples: int = Field(60, ge=4, le=1_000_000, description="Samples kept of each chain")
+    rounds: int = Field(
+        4, ge=1, le=1000, description="Most rounds of so many samples; the next is made if chains haven't mixed"
+    )
     tolerance: float = Field(1e-6, gt=0, le=0.001, description="Residual of the saddle point from which the chains start")
 
     def measure(self, point):
@@ -53,6 +56,7 @@ class Exact(Method):
             temperature=network["T"],
             draws=self.samples,
             chains=self.chains,
+            rounds=self.rounds,
             seed=point.stream("exact"),
             solver=Solver(tolerance=self.tolerance),
         )

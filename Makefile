@@ -3,12 +3,12 @@
 # make report           verdicts and figures on one page      make plan               what the figures will take, before anything runs
 # make calibrate        open values, by what the paper says   make test-faults        faults and odd input, at length
 # make test             the tests, but for slow ones          make test-all           the slow tests
+# make test-long        those that take minutes each          make test-cluster       on SLURM and other engines, at length
 # make lint             style, mended where it can be         make types              what annotations say, by mypy
 # make docs             generated documents, and the site     make site               the site alone
 # make bench            benchmarks, into docs/benchmarks      make dist               wheel, sdist and source archive, in dist
 # make setup            the environment alone, in .venv       make lock               lock.toml, from pyproject.toml
-# make check-gpu        GPUs against the CPU: numbers, times  make test-cluster       on SLURM and other engines, at length
-# make help             this
+# make check-gpu        GPUs against the CPU: numbers, times  make help               this
 #
 # CONFIG=mine.yaml adds to that of figures, report, calibrate and plan. If it has figures of its own, they are about these.
 # CORES=4 limits the cores; PROFILE=slurm runs the jobs on a cluster (docs/cluster.md); OPTIONS=--dry-run hands options to
@@ -36,7 +36,7 @@ PATIENT = $(if $(PROFILE),$(if $(wildcard workflow/profiles/$(PROFILE)/patient),
 SNAKEMAKE = export PATH="$(PATIENT)$(CURDIR)/$(VENV)/bin:$$PATH"; if [ -t 1 ]; then logger="--logger rich"; fi; snakemake $$logger $(WHERE) $(OPTIONS)
 OPTIONS ?=
 
-.PHONY: help setup new figures quick report calibrate plan test test-all test-faults test-cluster lint types docs site bench check-gpu dist lock clean FORCE
+.PHONY: help setup new figures quick report calibrate plan test test-all test-long test-faults test-cluster lint types docs site bench check-gpu dist lock clean FORCE
 .DEFAULT_GOAL := figures
 
 help:
@@ -93,11 +93,15 @@ plan: setup
 test: $(VENV)/ready-test
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 2 --dist loadfile -m "not slow"
+	OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 2 --dist loadfile -m "not slow and not long"
 
 # Slow tests wait for other programs much of the time.
 test-all: $(VENV)/ready-test $(VENV)/ready-docs
 	OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 3 --dist loadfile -m slow
+
+# Before a release, and once a week.
+test-long: $(VENV)/ready-test
+	OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 3 --dist loadfile -m long
 
 test-faults: $(VENV)/ready-test
 	FAULT_ROUNDS=50 FAULT_TABLE=faults.md FUZZ_EXAMPLES=1000 OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 2 --dist loadfile tests/test_faults.py tests/test_surroundings.py tests/test_fuzz.py tests/test_store.py

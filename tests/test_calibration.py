@@ -107,7 +107,7 @@ def test_the_chosen_options_are_what_the_configuration_has(raw):
                 assert mine == theirs, (name, experiment, part)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_calibration_is_run_and_told(tmp_path):
     small_project(tmp_path)
     (tmp_path / "config/calibration.yaml").write_text(yaml.safe_dump({"calibration": {"prior": CHOICE}}))

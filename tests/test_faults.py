@@ -23,8 +23,6 @@ from helpers import append, small_project, snakemake
 import ggdln
 from ggdln.experiments import store
 
-pytestmark = pytest.mark.slow
-
 ROUNDS = int(os.environ.get("FAULT_ROUNDS", "3"))
 CURVES = ("trained/gd", "sampled/posterior", "narrow/one_loop", "narrow/exact", "narrow/blockwise")
 TARGETS = ("--", *(f"results/curves/{curve}.nc" for curve in CURVES), "figures/gated.pdf")
@@ -139,6 +137,7 @@ def wait_for_state(folder, process):
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_a_job_killed_half_way_goes_on_from_its_state(calm, tmp_path, faults):
     """SIGKILL for the workflow and its jobs while chains run; the rerun says that it goes on, and gives the same bits."""
     process = start(fresh(tmp_path))
@@ -179,6 +178,7 @@ def kill(target, process, folder, rng):
     return target == "everything" or bool(jobs)
 
 
+@pytest.mark.long
 def test_kills_at_random_moments_lose_nothing(undisturbed, calm, tmp_path, faults):
     """SIGKILL of everything, of the workflow alone, of one job, or of all while a file is written, again and again."""
     seed = random.SystemRandom().randrange(2**32)
@@ -228,6 +228,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["exact", "blocks", "one loop"])
 def test_a_program_killed_at_any_moment_leaves_a_whole_solution_or_none(kind, tmp_path, faults):
     """Programs of a user's own that solve and save, again and again: the file is always whole, and says the same."""
@@ -248,6 +249,7 @@ def test_a_program_killed_at_any_moment_leaves_a_whole_solution_or_none(kind, tm
     faults(f"SIGKILL of a program that saves a solution: {kind}", rounds)
 
 
+@pytest.mark.long
 def test_a_second_workflow_in_the_same_folder_is_refused(calm, tmp_path, faults):
     """It says that the folder is locked and touches nothing; the first one finishes."""
     process = start(fresh(tmp_path))
@@ -263,6 +265,7 @@ def test_a_second_workflow_in_the_same_folder_is_refused(calm, tmp_path, faults)
     faults("a second workflow in the same folder")
 
 
+@pytest.mark.long
 def test_a_module_edited_while_a_job_runs_discards_its_result(calm, tmp_path, faults):
     """The job says so and fails, its state is not carried on, and the next run starts it afresh with the new code."""
     process = start(fresh(tmp_path))
@@ -304,6 +307,7 @@ DAMAGE = {
 }
 
 
+@pytest.mark.long
 def test_cut_results_of_every_method_are_named_and_replaced(undisturbed, calm, tmp_path, faults):
     """Curves of one loop, the exact posterior and data in blocks are cut in half; the next stage names them all."""
     shutil.copytree(undisturbed[0], tmp_path, symlinks=True, dirs_exist_ok=True)
@@ -323,6 +327,7 @@ def test_cut_results_of_every_method_are_named_and_replaced(undisturbed, calm, t
     faults("a result of one loop, of exact or of blocks cut in half", len(victims))
 
 
+@pytest.mark.long
 def test_damaged_files_are_named_and_replaced(tmp_path, faults):
     """The next stage refuses each and names it; deleted as the message says, they are made anew with the same contents."""
     target = ("--", "results/curves/gated/gp.nc")
@@ -362,6 +367,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", str(disk)], check=True)
 
 
+@pytest.mark.long
 def test_a_full_disk_is_reported_and_nothing_half_written_stays(small_disk, calm, faults):
     """The run fails with 'No space left'; every file left is whole; with more space it finishes with the same numbers."""
     result = snakemake(small_disk, *TARGETS)
@@ -375,6 +381,7 @@ def test_a_full_disk_is_reported_and_nothing_half_written_stays(small_disk, calm
     faults("a full disk")
 
 
+@pytest.mark.long
 def test_a_read_only_results_folder_is_reported(small_disk, faults):
     """The error names the folder; nothing is drawn."""
     assert mount("-o", "remount,ro", str(small_disk / "results")).returncode == 0

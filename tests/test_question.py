@@ -266,7 +266,7 @@ SHORT = [
     (r"^make (figures|quick|report)\b(?!/my_question)(?!.*mine\.yaml)(.*)$", r"make \1\2 OPTIONS='--dry-run --quiet'"),
     (r"^snakemake --report .*$", "make --dry-run report"),
     (r"^snakemake (?!.*mine\.yaml)(.*)$", r"snakemake --dry-run --quiet all \1"),
-    (r"^make (test|test-all|test-faults|lint|types|docs|bench|dist|setup|calibrate)$", r"make --dry-run \1"),
+    (r"^make (test|test-all|test-long|test-faults|lint|types|docs|bench|dist|setup|calibrate)$", r"make --dry-run \1"),
     (r"^pip install .*$", "true"),
     (r"^source (.*)$", r". \1"),
 ]  # fmt: skip

@@ -116,7 +116,7 @@ def run(folder, *targets, umask=0o022, **variables):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_workflow_in_odd_surroundings_gives_the_same_figure(tmp_path):
     """Folder, locale, time zone and umask at once; the figure has the same bytes."""
     pictures = []
@@ -135,7 +135,7 @@ def shift(paths, seconds):
         os.utime(path, (time.time() + seconds,) * 2)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_clock_that_was_set_back_reruns_at_most_once(tmp_path):
     """Results, then all files from tomorrow: a run ends, changes nothing, and the one after it has nothing to do."""
     folder = small_project(tmp_path, experiments={"gated": {"reduced": {"sweep": {"gates.M": [4]}}}})

@@ -273,12 +273,12 @@ def agree(found, expected):
 
 
 OFTEN = ("a comment", "the name of a method", "a kind of gates", "a third draw")
-"""The first edits of the rounds that are tried each time; the others are tried with the slow tests."""
+"""The first edits of the rounds that are tried each time; the others are tried with the long tests."""
 
 
 @pytest.mark.parametrize(
     "edits",
-    [pytest.param(r, marks=() if r[0].what in OFTEN else pytest.mark.slow, id=r[0].what) for r in ROUNDS],
+    [pytest.param(r, marks=() if r[0].what in OFTEN else pytest.mark.long, id=r[0].what) for r in ROUNDS],
 )
 def test_an_edit_reruns_what_depends_on_it(edited, edits):
     together = Counter(job for edit in edits for job in edit.jobs - PAGE - {"collect_claims"})
@@ -311,7 +311,7 @@ def table():
 # ---- Numbers
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_numbers_do_not_depend_on_cores_or_batches(project, tmp_path):
     """One core, a job for each draw, two runs and two points; and for the limit a third draw, which leaves the others alone."""
     batches = {

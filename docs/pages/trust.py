@@ -63,8 +63,8 @@ that it holds, with the size of the effect, and with a control for which it must
 printed by a test; findings and what is told of solutions are written by hand.
 
 {table(["document", "what it tells", "made by", "written at commit"], rows)}
-The library is checked against closed forms, limits, Monte Carlo and other samplers; `make test` and `make test-all` do so, and every
-number of a figure can be traced by the attributes of its file to code, configuration, seed and data.
+The library is checked against closed forms, limits, Monte Carlo and other samplers; `make test`, `make test-all` and `make test-long` do so,
+and every number of a figure can be traced by the attributes of its file to code, configuration, seed and data.
 
 ```{{toctree}}
 :hidden:

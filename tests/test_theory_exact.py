@@ -184,6 +184,28 @@ def test_single_precision_changes_neither_the_posterior_nor_what_is_told(monkeyp
     assert cold._modes[0].force is None
 
 
+def test_precision_is_chosen_at_each_minimum(monkeypatch):
+    """Chains near the prior are predicted in single precision, those where labels have blown the kernel up are not."""
+    rng, count, depth, width, sigma, temperature = np.random.default_rng(0), 50, 5, 30, 0.2, 1e-6
+    fading = np.exp(-np.arange(60) / 4)
+    x = rng.standard_normal((count, 60)) * fading
+    x *= math.sqrt(60 / (x**2).sum(axis=1).mean())
+    # One open gate, so H is a function of one number; y = 0.096 times an eigenvector with a small eigenvalue puts its two minima
+    # within 10 of each other.
+    y = 0.09608857 * np.linalg.eigh(x @ x.T)[1][:, -30]
+    network = dict(width=width, depth=depth, sigma=sigma, temperature=temperature, solver=Solver(form="kernel", tolerance=1e-6))
+    monkeypatch.setattr(likelihood, "SMALL", 8)
+    solution = solve_exact(x, np.ones((count, 1)), y, draws=4, chains=2, seed=0, **network)
+    assert len(solution._modes) == 2
+    test = rng.standard_normal((5, 60)) * fading, np.ones((5, 1))
+    found = solution.conditional(*test)
+    monkeypatch.setattr(likelihood.KernelLikelihood, "halves", False)
+    mean, variance = solution.conditional(*test)
+    assert 0 < np.abs(found[0] - mean)[0].max() < 1e-3 * np.sqrt(variance.min())
+    np.testing.assert_array_equal(found[0][1], mean[1])
+    np.testing.assert_allclose(found[1], variance, rtol=1e-3)
+
+
 def test_energy_without_data_is_the_wishart_prior():
     """T -> infinity: draws of V_1 have the mean 1 and the variances (1 + delta_ij)/N of a Wishart matrix."""
     data, _, _ = task(gates=3)

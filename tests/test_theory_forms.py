@@ -340,6 +340,24 @@ def test_sweeps_stay_on_the_lower_branch():
         assert solution.hamiltonian == min(solution.starts.values())
     fitted = [np.mean((solution.predict(x, g)[0] - y) ** 2) < 0.5 * np.mean(y**2) for solution in sweep]
     assert fitted[0] != fitted[-1]
+    # The switch is between two of them, and on its two sides are solutions that differ though their sigma hardly does.
+    ((low, high),) = sweep.switches(within=1e-3)
+    assert 0.3 < low < high <= 1.001 * low
+    assert high < 0.6
+    errors = [
+        np.mean((solve(x, g, y, 300.0, 6, sigma, 0.02).predict(x, g)[0] - y) ** 2) / np.mean(y**2) for sigma in (low, high)
+    ]
+    assert errors[0] > 0.9
+    assert errors[1] < 0.5
+    table = sweep.table()
+    assert table.sigma.values.tolist() == sigmas
+    assert table.hamiltonian.values.tolist() == [solution.hamiltonian for solution in sweep]
+
+
+def test_a_sweep_without_a_switch_has_none():
+    x, g, y = two_minima()
+    sweep = solve_sweep(x, g, y, widths=[30, 3000, math.inf], sigma=2.0, depth=6, temperature=0.02)
+    assert sweep.switches() == []
 
 
 def test_directions_of_gates_are_searched():

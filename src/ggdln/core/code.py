@@ -61,6 +61,9 @@ def forget():
 RECORD = ".snakemake/code.json"
 """Where the workflow leaves its findings for its jobs."""
 
+_VERSION = hashlib.sha256(Path(__file__).read_bytes()).hexdigest() + platform.python_version()
+"""What else the findings depend on: this file, and how this Python shows parsed code."""
+
 _found: dict = {}
 """What was found out about the contents of files, by their hashes: to parse them takes longer than many a job."""
 
@@ -71,7 +74,7 @@ def recall(path):
         told = json.loads(Path(path).read_text())
     except (OSError, ValueError):
         return
-    if isinstance(told, dict) and told.pop("version", None) == _version():
+    if isinstance(told, dict) and told.pop("version", None) == _VERSION:
         _found.update(told)
 
 
@@ -81,16 +84,10 @@ def record(path):
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(f".{os.getpid()}")
-        part.write_text(json.dumps({"version": _version()} | _found))
+        part.write_text(json.dumps({"version": _VERSION} | _found))
         part.replace(path)
     except OSError:
         pass
-
-
-@cache
-def _version():
-    """What else the findings depend on: this file, and how this Python shows parsed code."""
-    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest() + platform.python_version()
 
 
 @cache

@@ -27,7 +27,10 @@ def rhat_and_ess(values):
         halves = _split(values[:, :, varying])
         normal = _normalized(halves)
         if chains > 1:
-            rhat[varying] = np.maximum(_rhat(normal), _rhat(_normalized(np.abs(halves - np.median(halves, axis=(0, 1))))))
+            # Two values alone are equally far from a median between them, which says nothing.
+            folded = _normalized(np.abs(halves - np.median(halves, axis=(0, 1))))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                rhat[varying] = np.fmax(_rhat(normal), _rhat(folded))
         ess[varying] = _ess(normal)
     return rhat, ess
 

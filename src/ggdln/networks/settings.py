@@ -186,9 +186,10 @@ def weight_count(N0, M, network, outputs=1):
 
 def products_pay(P, N0, M, network, outputs=1):
     """Whether f and J^T u of P inputs cost less by the products of the readout with W_1, as many as gates and outputs,
-    than by the units of the hidden layer. With more layers there would be M^L products, so they are left alone."""
-    by_units = P * network.widths[0] * (min(2 * N0, P) + M * outputs)
-    return network.depth == 1 and _by_products(P, N0, M * outputs, network.widths[0]) < by_units
+    than by the units of the hidden layer. With more layers there would be M^L products, so they are left alone; and where there
+    are more of them than units, their overlaps would cost the tangent kernel more than the units do."""
+    products, N = M * outputs, network.widths[0]
+    return network.depth == 1 and products <= N and _by_products(P, N0, products, N) < P * N * (min(2 * N0, P) + products)
 
 
 def pass_count(P, N0, M, network):

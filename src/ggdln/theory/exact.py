@@ -5,6 +5,7 @@ mean and variance follow from the draws without any noise of sampled outputs, <f
 """
 
 import math
+from contextlib import suppress
 from functools import cached_property, partial
 from typing import Any, TypedDict
 
@@ -87,14 +88,22 @@ def solve_exact(
     with threads_for(solution.likelihood.form.side):
         modes = [_Mode(Posterior(solution, layers), seed) for layers in solution.coexisting(COEXISTING)]
         found = [_Chain(modes[i % len(modes)], seeds.rng(seed, "solve_exact", i)) for i in range(chains)]
-        for _ in range(rounds):
-            told = Progress("solve_exact", "draws", chains * draws, report)
+        for made in range(rounds):
+            told = Progress("solve_exact", "draws", (made + 1) * chains * draws, report, done=made * chains * draws)
             for number, chain in enumerate(found):
-                chain.run(draws, number, told)
-            exact = ExactSolution(solution, modes, found, seed)
-            if exact.mixed:
-                break
-    return exact
+                chain.run(draws, (made * chains + number) * draws, told)
+            # Energies are at hand, order parameters have to be made. Chains at different minima needn't ever meet.
+            last = made + 1 == rounds or len(modes) > 1
+            if last or _mixing(np.stack([chain.energies for chain in found])[..., None])[2]:
+                exact = ExactSolution(solution, modes, found, seed)
+                if last or exact.mixed:
+                    return exact
+
+
+def _mixing(traces):
+    """The largest R-hat and the least effective sample size of traces (chain, draw, trace), and whether chains have mixed."""
+    rhat, ess = (np.asarray(values) for values in rhat_and_ess(traces))
+    return float(rhat.max()), float(ess.min()), bool(rhat.max() <= RHAT_LIMIT and ess.min() >= ESS_LIMIT)
 
 
 def _shape(network, depth):
@@ -137,8 +146,8 @@ class _Chain:
         self.mode, self.posterior, self.rng, self.walker, self.rates = mode, mode.posterior, rng, None, []
         self.u, self.energies = np.empty((0, mode.posterior.size)), np.empty(0)
 
-    def run(self, draws, number, told):
-        """Keep so many more draws, at first after a warm-up; `told` is the Progress of all chains, of which this is one."""
+    def run(self, draws, before, told):
+        """Keep so many more draws, at first after a warm-up; told: the Progress of all chains, which have made `before`."""
         if self.walker is None:
             self.walker = self._started()
         walker, posterior = self.walker, self.posterior
@@ -147,7 +156,7 @@ class _Chain:
             self.rates.append(walker.move())
             u[k] = posterior.upright(self.mode.form.outward(walker.s))
             energies[k] = walker.value
-            told.update(number * draws + k + 1)
+            told.update(before + k + 1)
         self.u, self.energies = np.concatenate([self.u, u]), np.concatenate([self.energies, energies])
         self.acceptance, self.kicks = float(np.mean(self.rates)), walker.pace.kicks
 
@@ -182,9 +191,7 @@ class ExactSolution(Predictor):
         self.kicks = max(chain.kicks for chain in chains)
         self.evaluations = saddle.evaluations + sum(mode.posterior.evaluations for mode in modes)
         self.traces = self._traces()
-        rhat, ess = rhat_and_ess(np.stack([self.traces[name] for name in self.traces], axis=-1))
-        self.rhat, self.ess = float(np.max(rhat)), float(np.min(ess))
-        self.mixed = bool(self.rhat <= RHAT_LIMIT and self.ess >= ESS_LIMIT)
+        self.rhat, self.ess, self.mixed = _mixing(np.stack([self.traces[name] for name in self.traces], axis=-1))
 
     def _each(self):
         """Number of chain and draw, and the `Chain` of order parameters, of every draw."""
@@ -245,20 +252,24 @@ class ExactSolution(Predictor):
         """Mean and variance of the output given each draw, at live inputs, (chain, draw, n) each; n counts outputs too."""
         shape = len(self._chains), len(self._chains[0].u), len(x) * self.training.sides
         means, variances, inputs = np.empty(shape), np.empty(shape), NewInputs(self.training, x, gates)
-        dtype = np.float64
+        rough = False
         for number, k, chain in self._each():
-            mean, variance = self._given(chain, inputs, (number, k), covariance=False, dtype=dtype)
-            if number == k == 0 and self._alike(mean, variance, chain, inputs):
-                dtype = np.float32
-            means[number, k], variances[number, k] = mean, variance
+            found = None
+            if k > 0 and rough:
+                with suppress(FloatingPointError):
+                    found = self._given(chain, inputs, (number, k), covariance=False, dtype=np.float32)
+            found = found or self._given(chain, inputs, (number, k), covariance=False)
+            if k == 0:  # chains may be at different minima
+                rough = self._alike(*found, chain, inputs, number)
+            means[number, k], variances[number, k] = found
         return means, np.maximum(variances, 0.0)
 
-    def _alike(self, mean, variance, chain, inputs):
-        """Whether single precision, where it is faster, gives the mean and variance of the first draw too."""
+    def _alike(self, mean, variance, chain, inputs, number):
+        """Whether single precision, where it is faster, gives the mean and variance of a chain's first draw too."""
         if not self.likelihood.halves:
             return False
         try:
-            rough, spread = self._given(chain, inputs, (0, 0), covariance=False, dtype=np.float32)
+            rough, spread = self._given(chain, inputs, (number, 0), covariance=False, dtype=np.float32)
         except FloatingPointError:
             return False
         near = np.abs(rough - mean) <= ALIKE * np.sqrt(np.maximum(variance, 0.0))

@@ -12,20 +12,22 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
+import xarray as xr
 
 from ggdln.core import checks
 from ggdln.core.blas import threads_for
 from ggdln.core.errors import ConvergenceError, InputError
-from ggdln.core.progress import reporter
+from ggdln.core.progress import Progress, reporter
 from ggdln.core.types import Array, PerLayer, Told
 from ggdln.theory.evidence import log_evidence
 from ggdln.theory.predictor import Predictor
 from ggdln.theory.probe import NewInputs, Probe
 from ggdln.theory.saddle import Chain, Problem
-from ggdln.theory.starts import Search, check_start, prior, prior_forces
+from ggdln.theory.starts import Search, check_start, lower, prior, prior_forces
 from ggdln.theory.training import ArrayTraining, Training, prior_lengths
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ BASES = ("auto", "monomial", "subset", "span")
 FORMS = ("auto", "kernel", "features")
 STRANGE = 100
 """Labels that are so many times the outputs of the prior are in other units."""
+JUMP = 0.1
+"""Change of the logarithm of an order parameter that shows, at the end of a bisection, that the minimum is another one."""
 
 
 @dataclass(frozen=True)
@@ -184,11 +188,13 @@ def solve_sweep(
     depth: int = 1,
     temperature: float = 0.0,
     solver: Solver | None = None,
-) -> "list[Solution]":
-    """Solutions along `widths` or along `sigmas`, in the order given; each starts from those before it.
+    progress: Told | None = None,
+) -> "Sweep":
+    """Solutions along `widths` or along `sigmas`, in the order given: a `Sweep`, which is a list of them.
 
-    Kernels and gate features are shared. The sweep runs from large to small. Other arguments are those of `solve`. Where H has
-    several minima, every solution is the lowest one; `Solution.branch` tells where it changes.
+    Each starts from those before it, kernels and gate features are shared, and the sweep runs from large to small. Other
+    arguments are those of `solve`, but that progress counts points. Where H has several minima, every solution is the lowest
+    one; `Sweep.switches` finds where it becomes another one.
     """
     if (widths is None) == (sigmas is None):
         raise InputError("widths, sigmas: give exactly one of them")
@@ -201,18 +207,71 @@ def solve_sweep(
         raise InputError(f"{name}: expected at least one value")
     solver = solver_of(solver)
     training = Training.of(x, gates, y, depth=depth, basis=solver.basis, form=solver.form)
+
+    def at(value, trail=()):
+        N, prior_sigma = (value, sigma) if widths is not None else (width, value)
+        shape = NetworkShape(N, prior_sigma, training.depth)
+        return saddle_point(training, shape, temperature, solver, trail=trail, coordinate=math.log(value))
+
     # From wide to narrow and from weak to strong prior: away from the GP limit, where the start is best.
     order = sorted(range(len(values)), key=lambda i: -values[i])
     solutions: list[Any] = [None] * len(values)
     trail = []
-    for i in order:
-        N, prior_sigma = (values[i], sigma) if widths is not None else (width, values[i])
-        shape = NetworkShape(N, prior_sigma, training.depth)
+    told = Progress("solve_sweep", "points", len(values), reporter("progress", progress))
+    for done, i in enumerate(order):
+        solutions[i] = at(values[i], trail)
         coordinate = math.log(values[i])
-        solutions[i] = saddle_point(training, shape, temperature, solver, trail=trail, coordinate=coordinate)
         if math.isfinite(coordinate) and not (trail and trail[-1][0] == coordinate):
             trail = [*trail[-2:], (coordinate, solutions[i].layers)]
-    return solutions
+        told.update(done + 1)
+    return Sweep(solutions, name.removesuffix("s"), values, at)
+
+
+class Sweep(list["Solution"]):
+    """Solutions along an axis, "width" or "sigma", in the order in which its `values` were given."""
+
+    def __init__(self, solutions, axis, values, at):
+        super().__init__(solutions)
+        self.axis, self.values, self._at = axis, values, at
+
+    def table(self) -> xr.Dataset:
+        """H, evidence and residual along the axis."""
+        columns = {
+            "hamiltonian": ("H at the minimum, measured from the prior", [one.hamiltonian for one in self]),
+            "log_evidence": ("log p(y) to leading order in 1/N", [one.log_evidence for one in self]),
+            "residual": ("residual of the saddle-point equation, relative to its terms", [one.residual for one in self]),
+        }
+        data = {name: (self.axis, found, {"long_name": told}) for name, (told, found) in columns.items()}
+        return xr.Dataset(data, coords={self.axis: self.values})
+
+    def switches(self, within: float = 0.01) -> list[tuple[float, float]]:
+        """Where another minimum of H becomes the lowest: pairs of values that differ by this share of them, in rising order.
+
+        The order parameters jump there: between such values they change by more than JUMP in their logarithms. What changes
+        by more than that from point to point is bisected until it doesn't, or the values are near enough. Of several
+        switches between two points one is found.
+        """
+        within, found = checks.number("within", within, 0, 1, exclusive=True), []
+        points = sorted(
+            (pair for pair in zip(self.values, self, strict=True) if math.isfinite(pair[0])), key=lambda pair: pair[0]
+        )
+        for (low, below), (high, above) in pairwise(points):
+            while _apart(below, above) > JUMP:
+                if high <= low * (1 + within):
+                    found.append((low, high))
+                    break
+                middle = math.sqrt(low * high)
+                between = self._at(middle)
+                if _apart(below, between) > _apart(between, above):
+                    high, above = middle, between
+                else:
+                    low, below = middle, between
+        return found
+
+
+def _apart(one, other):
+    """The largest difference of the logarithms of eigenvalues of two solutions' order parameters."""
+    return max(float(np.abs(np.sort(a.logs) - np.sort(b.logs)).max()) for a, b in zip(one.layers, other.layers, strict=True))
 
 
 def solver_of(solver):
@@ -291,7 +350,7 @@ class Solution(Predictor):
         """Layers at all minima that were found no further than `distance` above the lowest, which comes first."""
         values = sorted(self.starts.values())
         pairs = list(zip(values, self._minima, strict=True))
-        near = [pair for pair in pairs[1:] if 1e-6 * (1 + abs(values[0])) < pair[0] - values[0] <= distance]
+        near = [pair for pair in pairs[1:] if lower(values[0], pair[0]) and pair[0] - values[0] <= distance]
         return [pairs[0][1], *(layers for _, layers in near)]
 
     @cached_property

@@ -76,7 +76,7 @@ class Search:
         """Whether a descent that failed had come lower than all that didn't."""
         if self.state is None or self.error is None:
             return self.state is None
-        return _reached(self.error) < self.state.value - 1e-6 * (1 + abs(self.state.value))
+        return lower(_reached(self.error), self.state.value)
 
     def follow(self, name, layers):
         """Descend from some layers and keep what is lower."""
@@ -112,7 +112,7 @@ class Search:
             ends.append(self.descend(self.random_start(_lowest(ends))))
             ends.append(self.descend(self.displaced(_lowest(ends))))
         for state in distinct(ends)[:FOLLOWED]:
-            if self.state is None or abs(state.value - self.state.value) > alike(state):
+            if self.state is None or lower(state.value, self.state.value) or state.value - self.state.value > alike(state):
                 self.follow("fitted", state.layers)
 
     def lines(self):
@@ -205,13 +205,13 @@ class Search:
 
 
 def enough(ends):
-    """Whether descents that ended at these States, or failed, have likely found all minima.
+    """Whether descents that ended at these States, None where there was none, have likely found all minima.
 
     Were they drawn by the sizes of their basins, n descents to w minima would let one expect w (n - 1) / (n - w - 2) of them in
     all; that is w by rounding from n = 2 w^2 + 3 w + 2 on (Boender and Rinnooy Kan 1987).
     """
-    minima = len(distinct(ends))
-    return minima > 0 and len(ends) >= CAUTION * (2 * minima**2 + 3 * minima + 2)
+    minima, made = len(distinct(ends)), sum(state is not None for state in ends)
+    return minima > 0 and made >= CAUTION * (2 * minima**2 + 3 * minima + 2)
 
 
 def distinct(ends):
@@ -223,6 +223,11 @@ def distinct(ends):
 def alike(state):
     """Difference of H up to which two rough ends are one minimum."""
     return ALIKE * (1 + abs(state.value))
+
+
+def lower(value, other):
+    """Whether a value of H is below another one by more than rounding."""
+    return value < other - 1e-6 * (1 + abs(other))
 
 
 def _reached(error):

@@ -22,7 +22,7 @@ from ggdln.theory.symmetric import Coordinates, GatePowers
 EVALUATIONS, OPERATIONS_PER_SECOND = 15, 1e10
 """Factorizations that a solve usually takes, and how fast they are, for predictions."""
 LONG_SECONDS = 300.0
-BYTES_PER_SAMPLE_PAIR, BYTES_PER_FEATURE_PAIR = 40, 60
+BYTES_PER_SAMPLE_PAIR, BYTES_PER_FEATURE_PAIR = 44, 60
 """Five matrices of the side of the samples are held at once; of that of the features, between seven and seven and a half."""
 
 

@@ -43,9 +43,9 @@ class Print:
     def _ticks(self, x):
         """More than one number along a short logarithmic axis, and none between counts of layers, gates or units."""
         axis = self.ax.xaxis
-        if axis.get_scale() == "log" and x.max() < 30 * x.min():
+        if isinstance(axis.get_major_locator(), LogLocator) and x.max() < 30 * x.min():
             axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        elif axis.get_scale() == "linear" and isinstance(axis.get_major_locator(), MaxNLocator):
+        elif isinstance(axis.get_major_locator(), MaxNLocator):
             axis.get_major_locator().set_params(integer=bool((x == np.round(x)).all()))
 
     def _line(self, line):

@@ -154,6 +154,7 @@ onstart:
 
 
 onsuccess:
-    asked = [job.output[0] for job in workflow.dag.jobs if job.rule.name in ("draw_figure", "make_report", "weigh_choices")]
+    # Files that were asked for by name, and what the rules that were asked for are about.
+    asked = {*workflow.dag.targetfiles, *(file for job in workflow.dag.targetjobs if not job.output for file in job.input)}
     if asked:
-        print("Made:", *(f"  {path}" for path in sorted(asked)), sep="\n")
+        print("Made:", *(f"  {path}" for path in sorted(map(str, asked))), sep="\n")

@@ -17,7 +17,8 @@ from scipy.optimize import minimize
 from ggdln.core import checks
 from ggdln.core.display import Shown
 from ggdln.core.errors import GgdlnError, InputError
-from ggdln.core.types import Array, Several
+from ggdln.core.progress import Progress, reporter
+from ggdln.core.types import Array, Several, Told
 from ggdln.theory.solution import NetworkShape, Solver, saddle_point, solver_of
 from ggdln.theory.training import Training
 
@@ -38,12 +39,14 @@ def select(
     depth: int = 1,
     loops: int = 0,
     solver: Solver | None = None,
+    progress: Told | None = None,
 ) -> "Selection":
     """The network with the largest evidence for inputs x (P, N0), gates (P, M) and labels y (P,) or (P, C): a `Selection`.
 
     width, sigma, temperature    a number is kept, several are tried, None is free: it is found by gradient
     M                            numbers of gates to try, for gates of which the first M are taken; None takes all
     depth, loops, solver         as for `solve`; loops=1 corrects the evidence at each point that is tried
+    progress                     True, or a function (done, total, rate, seconds_left), told of points
 
     Free temperatures are above 0. A point without a solution has evidence NaN.
     """
@@ -55,13 +58,14 @@ def select(
     counts = [gates.shape[1]] if M is None else [checks.integer("M", m, 1) for m in np.atleast_1d(M).tolist()]
     if max(counts) > gates.shape[1]:
         raise InputError(f"M: expected at most the {gates.shape[1]} gates given, got {max(counts)}")
-    points, trainings = [], {}
+    points, tried = [], list(itertools.product(*axes.values()))
+    told = Progress("select", "points", len(counts) * len(tried), reporter("progress", progress))
     for count in counts:
         training = Training.of(x, gates[:, :count], y, depth=depth, basis=solver.basis, form=solver.form)
-        trainings[count] = training
-        for values in itertools.product(*axes.values()):
+        for values in tried:
             fixed = dict(zip(axes, values, strict=True))
             points.append(_Climb(training, fixed, free, float(np.mean(y**2)) or 1.0, solver, loops).point(count))
+            told.update(len(points))
     return Selection.of({"M": counts} | axes, points, free)
 
 

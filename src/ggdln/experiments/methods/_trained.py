@@ -21,6 +21,7 @@ class Trained(Method):
     ignores: ClassVar[tuple] = ("T",)
     simulates: ClassVar[bool] = True
     split: ClassVar[str] = "runs"
+    several_outputs: ClassVar[bool] = True
     offers: ClassVar[tuple] = ("kernel", "order_parameters")
     costs: ClassVar[Costs] = Costs(
         {"kernels": 0.969, "passes": 1.53, "points": 0.002, "start": 2.67},
@@ -77,20 +78,22 @@ class Trained(Method):
             **over_runs(trained.prediction.values, point.sample.task.y_test, use),
         }
         if "U" in trained:
-            M = len(point.sample.gates)  # a block may be padded to the largest number of gates in its file
-            solution = ReadoutSolution(trained.U.values[use][:, :M, :M].mean(axis=0), network["sigma"], network["L"])
+            own = slice(len(point.sample.gates))  # a block may be padded to the largest number of gates in its file
+            U = trained.U.isel(gate=own, gate2=own).values[use]
+            solution = ReadoutSolution(U.mean(axis=0), network["sigma"], network["L"])
             result |= observe(point.observables, solution, point.sample, solution.offers)
         return result
 
     def terms(self, sizes, M, network, *, runs, memory_mb):
         shape = Network(network["N"], network.get("L", 1))
         itemsize = ITEMSIZE[self.dtype]
-        numbers = itemsize * floats_per_run(sizes.P, sizes.N0, M, shape) / 1e6
-        passes = pass_count(sizes.P, sizes.N0, M, shape) if self.gated else sizes.P * weight_count(sizes.N0, M, shape)
+        numbers = itemsize * floats_per_run(sizes.P, sizes.N0, M, shape, sizes.C) / 1e6
+        made_of = sizes.N0, M, shape, sizes.C
+        passes = pass_count(sizes.P, *made_of) if self.gated else sizes.P * weight_count(*made_of)
         tests = itemsize * sizes.P_t * shape.width * (M if shape.depth > 1 else 1) / 1e6
         return Terms(
             {
-                "kernels": runs * sizes.P**2 * (sizes.P + shape.depth * shape.width) / 1e9,
+                "kernels": runs * sizes.pairs**2 * (sizes.pairs + shape.depth * shape.width) / 1e9,
                 "passes": runs * passes / 1e9,
             },
             {"networks": numbers, "tests": tests},

@@ -15,6 +15,7 @@ import ggdln
 from ggdln.core.errors import ConfigError, InputError
 from ggdln.core.kinds import REGISTRIES
 from ggdln.experiments import store
+from ggdln.experiments.experiment import concat
 from ggdln.experiments.methods import Point
 from ggdln.experiments.packing import pack_gates, pack_tasks, unpack_gates, unpack_task
 from ggdln.gates import fit_gates
@@ -244,6 +245,23 @@ def test_samplers_and_networks_without_gates_take_several_outputs(several):
         measured("relu", sample, runs=3),
     ):
         assert np.isfinite([found[name] for name in ("bias", "variance", "error_rate", "training_error")]).all()
+
+
+def test_points_of_different_sizes_share_a_file(folder):
+    """Runs on 3 classes and on 10, with fewer tests, are averaged from one file as they are from files of their own."""
+    few = {"P": 20, "P_t": 12, "standardize": True, "labels": "classes"}
+    samples = [
+        sample_of({"kind": "sklearn", "name": name} | sizes, OPEN)
+        for name, sizes in (("wine", few | {"P_t": 15}), ("digits", few))
+    ]
+    gd, points = REGISTRIES["method"].get("gd")(runs=2), [Point(sample, [NETWORK], (), 3, runs=range(2)) for sample in samples]
+    parts = [xr.Dataset(gd.measure(point)[0]) for point in points]
+    stored = concat([part.expand_dims(point=[i]) for i, part in enumerate(parts)], "point")
+    assert dict(stored.prediction.sizes) == {"point": 2, "run": 2, "test": 15, "output": 10}
+    for i, (part, point) in enumerate(zip(parts, points, strict=True)):
+        expected, found = (gd.combine([block], point)[0] for block in (part, stored.sel(point=i)))
+        np.testing.assert_equal(found, expected)
+        assert found["error_rate"] > 0
 
 
 def test_outputs_of_infinite_width_are_each_one_class_against_the_rest(folder):

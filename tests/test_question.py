@@ -313,7 +313,7 @@ def test_tasks_that_the_tutorial_lists_are_accepted(tmp_path, monkeypatch):
     np.savez("gates.npz", gates=np.ones((400, 2)))
     raw = load([*default_files(ROOT), "mine.yaml"])
     (tmp_path / "data.csv").write_text(
-        "a,b,c,label\n" + "".join(f"{i},{i % 7},{i % 5},{'cat' if i % 3 else 'dog'}\n" for i in range(400))
+        "a,b,age,dose,label\n" + "".join(f"{i},{i % 7},{i % 5},{i % 4},{'cat' if i % 3 else 'dog'}\n" for i in range(400))
     )
     rows = re.findall(r"^\| `(\{kind: .*?\})` \|", TUTORIAL, re.M)
     assert len(rows) == 6

@@ -67,7 +67,9 @@ class Trained(Method):
         return [self._average(block, point, network) for block, network in zip(blocks, point.networks, strict=True)]
 
     def _average(self, trained, point, network):
-        status = trained.status.values
+        status, y_test = trained.status.values, point.sample.task.y_test
+        # A block may be padded to the largest number of gates, test inputs or outputs in its file.
+        predictions = trained.prediction.isel(dict(zip(("test", "output"), map(slice, y_test.shape), strict=False)))
         use = np.isin(status, (CONVERGED, FLOOR))
         result = {
             "training_error": trained.train_mse.values[use].mean() if use.any() else np.nan,
@@ -75,10 +77,10 @@ class Trained(Method):
             "runs_used": int(use.sum()),
             "runs_failed": int((~use).sum()),
             "runs_at_floor": int((status == FLOOR).sum()),
-            **over_runs(trained.prediction.values, point.sample.task.y_test, use),
+            **over_runs(predictions.values, y_test, use),
         }
         if "U" in trained:
-            own = slice(len(point.sample.gates))  # a block may be padded to the largest number of gates in its file
+            own = slice(len(point.sample.gates))
             U = trained.U.isel(gate=own, gate2=own).values[use]
             solution = ReadoutSolution(U.mean(axis=0), network["sigma"], network["L"])
             result |= observe(point.observables, solution, point.sample, solution.offers)

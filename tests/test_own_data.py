@@ -7,14 +7,25 @@ import struct
 import numpy as np
 import pytest
 import xarray as xr
+import yaml
+from helpers import ROOT, snakemake
+from sklearn.datasets import load_wine
 
+import ggdln
 from ggdln.core.errors import ConfigError, InputError
 from ggdln.core.kinds import REGISTRIES
+from ggdln.experiments import store
+from ggdln.experiments.experiment import concat
+from ggdln.experiments.methods import Point
 from ggdln.experiments.packing import pack_gates, pack_tasks, unpack_gates, unpack_task
 from ggdln.gates import fit_gates
+from ggdln.networks.training import train_ensemble
 from ggdln.observables import Sample
-from ggdln.tasks import make_task, torchvision
+from ggdln.tasks import Sizes, file, make_task, torchvision
+from ggdln.theory.ensemble import ensemble_statistics
+from ggdln.theory.statistics import predictor_statistics
 from ggdln.workflow.config import read_config
+from ggdln.workflow.costs import Cost
 
 N = 120
 FILE = {"kind": "file", "path": "data.npz", "P": 60, "P_t": 40}
@@ -128,6 +139,195 @@ def test_sets_of_scikit_learn(folder):
     assert abs((digits.y == 1).sum() - 20) <= 1
 
 
+def test_classes_have_an_output_each(folder):
+    spec = FILE | {"path": "classes.npz", "labels": "classes"}
+    task = make_task(spec, seed=1)
+    assert task.notes["output_name"][1].tolist() == ["cat", "dog", "eel"]
+    for chosen, y in zip(rows(task), (task.y, task.y_test), strict=True):
+        assert np.array_equal(y, 2 * np.eye(3)[np.digitize(chosen, [60, 100])] - 1)
+        np.testing.assert_allclose((y == 1).mean(axis=0), [0.5, 1 / 3, 1 / 6], atol=1.01 / len(y))
+    assert REGISTRIES["task"].make(spec).sizes().C == 3
+    shuffled = make_task(spec | {"shuffled": True}, seed=1)
+    assert not np.array_equal(shuffled.y, task.y)
+    assert ((shuffled.y == 1).sum(axis=1) == 1).all()
+    two = make_task({"kind": "sklearn", "name": "breast_cancer", "P": 100, "P_t": 50, "labels": "classes"}, seed=1)
+    sign = make_task({"kind": "sklearn", "name": "breast_cancer", "P": 100, "P_t": 50}, seed=1)
+    assert np.array_equal(two.y, np.column_stack([-sign.y, sign.y]))
+
+
+def test_several_outputs_of_a_regression(folder):
+    x = np.load("data.npz")["x"]
+    np.savez("wide.npz", x=x, y=x[:, [3, 1]])
+    task = make_task(FILE | {"path": "wide.npz"}, seed=1)
+    for given, y in ((task.x, task.y), (task.x_test, task.y_test)):
+        assert np.array_equal(y, given[:, [3, 1]])
+    scaled = make_task(FILE | {"path": "wide.npz", "standardize": True}, seed=1)
+    np.testing.assert_allclose(scaled.y_test, (task.y_test - task.y.mean(axis=0)) / task.y.std(axis=0))
+    table = {"path": "data.csv", "target": ["weight", "size"], "inputs": ["row", "constant"]}
+    columns = make_task(FILE | table, seed=1)
+    np.testing.assert_allclose(columns.y, task.y)
+    assert columns.notes["output_name"][1].tolist() == ["weight", "size"]
+    every = make_task(FILE | {"path": "data.csv", "target": ["row", "constant", "weight"], "inputs": ["size"]}, seed=1)
+    assert every.y.shape == (60, 3)
+    one = make_task(FILE | table | {"target": ["weight"]}, seed=1)
+    assert np.array_equal(one.y, make_task(FILE | table | {"target": "weight"}, seed=1).y)
+
+
+def test_a_matrix_of_two_values_is_one_of_signs(folder):
+    """Rows that are alike keep their shares; indicators of classes and signs are the same."""
+    x, members = np.load("data.npz")["x"], np.eye(3)[np.digitize(np.arange(N), [60, 100])]
+    np.savez("indicators.npz", x=x, y=members)
+    np.savez("signs.npz", x=x, y=2 * members - 1)
+    expected = make_task(FILE | {"path": "classes.npz", "labels": "classes"}, seed=1)
+    for spec in ({"path": "indicators.npz", "labels": "sign"}, {"path": "signs.npz", "standardize": True}):
+        task = make_task(FILE | spec, seed=1)
+        np.testing.assert_allclose((task.y == 1).mean(axis=0), [0.5, 1 / 3, 1 / 6], atol=1.01 / 60)
+        assert set(map(tuple, task.y)) == set(map(tuple, expected.y))
+
+
+WINE = {"kind": "sklearn", "name": "wine", "P": 24, "P_t": 15, "standardize": True}
+OPEN = {"kind": "random", "M": 3, "b": 0.0}
+NETWORK = {"L": 1, "N": 20, "sigma": 0.8, "T": 0.1}
+
+
+def measured(method, sample, **settings):
+    """What a method finds, by way of its single runs where it has such."""
+    kind, split = REGISTRIES["method"].get(method)(**settings), range(settings.get("runs", 0))
+    point = Point(sample, [NETWORK], ("predictor",), 3, runs=split)
+    found = kind.measure(point)
+    return kind.combine([xr.Dataset(found[0])], point)[0] if split else found[0]
+
+
+@pytest.fixture(params=["classes", "regression"])
+def several(request, folder):
+    """A `Sample` with several labels for each input, by way of what is stored, and those labels read by hand."""
+    if request.param == "classes":
+        sample, y = sample_of(WINE | {"labels": "classes"}, OPEN), 2 * np.eye(3)[load_wine().target] - 1
+    else:
+        x = np.random.default_rng(2).standard_normal((N, 6))
+        y = np.column_stack([x[:, 0] * x[:, 1], x[:, 2]])
+        np.savez("two.npz", x=x, y=y)
+        sample = sample_of({"kind": "file", "path": "two.npz", "P": 24, "P_t": 15}, OPEN)
+    train, test = (sample.task.notes[name][1] for name in ("row", "row_test"))
+    return sample, y[train], y[test]
+
+
+def test_methods_measure_what_the_library_gives(several):
+    """Theory, limit of infinite width and networks, by calls of the library on labels that were read by hand."""
+    sample, y, y_test = several
+    data, network = (sample.task.x, sample.g, y), {"sigma": 0.8, "temperature": 0.1}
+    for method, solution in (
+        ("theory", ggdln.solve(*data, width=20, **network)),
+        ("one_loop", ggdln.solve(*data, width=20, loops=1, **network)),
+        ("gp", ggdln.gp_limit(*data, **network)),
+    ):
+        expected = predictor_statistics(*solution.predict(sample.task.x_test, sample.g_test), y_test)
+        found = measured(method, sample)
+        assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-6)
+        assert found["log_evidence"] == pytest.approx(solution.log_evidence, rel=1e-6)
+    arguments = (*data, sample.task.x_test, sample.g_test)
+    trained = train_ensemble(*arguments, width=20, sigma=0.8, runs=3, seed=Point(sample, [], (), 3).stream("gd"))
+    expected, found = ensemble_statistics(trained.prediction.values.astype(float), y_test), measured("gd", sample, runs=3)
+    for name in ("bias", "variance", "error_rate", "error_rate_error"):
+        assert found[name] == pytest.approx(expected[name], rel=1e-6)
+    assert found["training_error"] == pytest.approx(trained.train_mse.values.mean(), rel=1e-6)
+
+
+def test_samplers_and_networks_without_gates_take_several_outputs(several):
+    """Both samplers of the exact posterior agree within errors; the others end with finite numbers of the same kind."""
+    sample = several[0]
+    exact = measured("exact", sample, chains=4, samples=40)
+    drawn = measured("posterior", sample, chains=8, warmup=50, samples=100)
+    for name in ("bias", "variance", "error_rate"):
+        assert abs(exact[name] - drawn[name]) < 5 * np.hypot(exact[f"{name}_error"], drawn[f"{name}_error"])
+    for found in (
+        measured("langevin", sample, chains=3, warmup=50, samples=10, step=0.2),
+        measured("relu", sample, runs=3),
+    ):
+        assert np.isfinite([found[name] for name in ("bias", "variance", "error_rate", "training_error")]).all()
+
+
+def test_points_of_different_sizes_share_a_file(folder):
+    """Runs on 3 classes and on 10, with fewer tests, are averaged from one file as they are from files of their own."""
+    few = {"P": 20, "P_t": 12, "standardize": True, "labels": "classes"}
+    samples = [
+        sample_of({"kind": "sklearn", "name": name} | sizes, OPEN)
+        for name, sizes in (("wine", few | {"P_t": 15}), ("digits", few))
+    ]
+    gd, points = REGISTRIES["method"].get("gd")(runs=2), [Point(sample, [NETWORK], (), 3, runs=range(2)) for sample in samples]
+    parts = [xr.Dataset(gd.measure(point)[0]) for point in points]
+    stored = concat([part.expand_dims(point=[i]) for i, part in enumerate(parts)], "point")
+    assert dict(stored.prediction.sizes) == {"point": 2, "run": 2, "test": 15, "output": 10}
+    for i, (part, point) in enumerate(zip(parts, points, strict=True)):
+        expected, found = (gd.combine([block], point)[0] for block in (part, stored.sel(point=i)))
+        np.testing.assert_equal(found, expected)
+        assert found["error_rate"] > 0
+
+
+def test_outputs_of_infinite_width_are_each_one_class_against_the_rest(folder):
+    """The same samples are drawn: bias and variance of three classes are the means of those of the three questions."""
+    together = measured("gp", sample_of(WINE | {"labels": "classes"}, OPEN))
+    apart = [measured("gp", sample_of(WINE | {"labels": {"one_vs_rest": f"class_{c}"}}, OPEN)) for c in range(3)]
+    for name in ("bias", "variance", "training_error"):
+        assert together[name] == pytest.approx(np.mean([found[name] for found in apart]), rel=1e-9)
+    assert together["error_rate"] > 1.1 * np.mean([found["error_rate"] for found in apart])
+
+
+def test_what_cannot_take_several_outputs_is_named_before_anything_runs(folder, monkeypatch):
+    task = FILE | {"path": "classes.npz", "labels": "classes"}
+    assert read_config(configuration(task)).experiments["mine"].task["labels"] == "classes"
+    with pytest.raises(ConfigError) as error:
+        read_config(configuration(task, observables=["predictor", "order_parameter"]))
+    assert "mine.observables = 'order_parameter'; accepted: predictor, since there are 3 labels for each sample" in str(
+        error.value
+    )
+    monkeypatch.setattr(REGISTRIES["method"].get("gp"), "several_outputs", False)
+    assert "mine.methods = 'gp'; accepted: exact or gd or langevin" in told(task)
+
+
+def test_a_kind_of_task_says_how_many_labels_it_makes(folder, monkeypatch):
+    monkeypatch.setattr(file.File, "sizes", lambda task: Sizes(60, 40, 4))
+    with pytest.raises(InputError, match=r"task.kind = 'file' makes 3 labels for an input; accepted: 1, C of its sizes"):
+        make_task(FILE | {"path": "classes.npz", "labels": "classes"}, seed=1)
+
+
+@pytest.mark.parametrize("method", ["theory", "one_loop", "exact", "gd", "relu", "langevin", "posterior"])
+def test_costs_of_several_outputs_are_those_of_more_samples(method):
+    """The kernel of finite networks is over pairs of input and output, so three outputs cost at least nine times as much."""
+    least = {"gd": {"runs": 2}, "relu": {"runs": 2}, "langevin": {"chains": 2, "warmup": 9, "step": 0.1}}
+    least["posterior"] = {"chains": 2, "warmup": 9}
+    kind = REGISTRIES["method"].get(method)(**least.get(method, {}))
+    one, three = (Cost(kind.terms(Sizes(300, 100, 50, C), 3, NETWORK, runs=2, memory_mb=1000), kind.costs) for C in (1, 3))
+    assert three.seconds > (9 if method not in ("relu", "langevin") else 1) * one.seconds
+    assert three.megabytes > 3 * one.megabytes
+
+
+@pytest.mark.slow
+def test_a_figure_of_three_classes(tmp_path):
+    """The workflow from the samples to the figure; the curve holds what theory and networks measured, the data their labels."""
+    values = {
+        "task": WINE | {"labels": "classes"},
+        "gates": OPEN,
+        "network": {key: NETWORK[key] for key in ("L", "sigma", "T")},
+    }
+    values |= {"sweep": {"network.N": [10, 30]}, "methods": {"theory": {}, "gd": {"runs": 2}}, "draws": 2}
+    panel = {"kind": "curves", "series": ["wine/theory", "wine/gd"], "x": "N", "quantity": "error_rate"}
+    figure = {"caption": "Three classes", "size": [3.5, 2.5], "mosaic": ["a"], "panels": {"a": panel}}
+    content = {"experiments": {"wine": {"assumed": values}}, "figures": {"wine": figure}}
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(content))
+    result = snakemake(tmp_path, "figures/wine.pdf", "--snakefile", str(ROOT / "Snakefile"), "--configfile", "mine.yaml")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert (tmp_path / "figures/wine.pdf").read_bytes().startswith(b"%PDF")
+    for method in ("theory", "gd"):
+        curve = store.read(tmp_path / f"results/curves/wine/{method}.nc")
+        assert dict(curve.sizes) == {"draw": 2, "N": 2}
+        assert ((curve.error_rate > 0) & (curve.error_rate < 0.6)).all()
+    (path,) = (tmp_path / "results/data").glob("sklearn-*/draws_0-2.nc")
+    stored = store.read(path)
+    assert stored.y.dims == ("draw", "train", "output")
+    assert stored.output_name.values[0].tolist() == ["class_0", "class_1", "class_2"]
+
+
 @pytest.fixture
 def fashion(folder):
     """Small IDX files where torchvision keeps those of FashionMNIST."""
@@ -176,17 +376,26 @@ WRONG = {
     "objects": ({"path": "objects.npz"}, "y holds Python objects, which are not unpickled"),
     "NaN": ({"path": "nan.npz"}, "accepted: finite numbers; x has 1 that are missing, NaN or infinite, the first in row 7"),
     "shapes": ({"path": "short.npz"}, "a label for each sample; y has 119 for 120 inputs"),
-    "several outputs": ({"path": "wide.npz"}, "one label for each sample; y has the shape (120, 2)"),
+    "classes of several outputs": ({"path": "wide.npz", "labels": "classes"}, "task.labels = 'classes'; accepted: regression or sign, since there are 2 labels for each sample"),
+    "one of several outputs": ({"path": "wide.npz", "labels": {"one_vs_rest": 1}}, "accepted: regression or sign, since there are 2 labels for each sample"),
+    "signs of several outputs": ({"path": "wide.npz", "labels": "sign"}, "accepted: regression, since there are not two but 120 different labels: "),
+    "0 and 1 of several outputs": ({"path": "indicators.npz"}, "task.labels is missing; accepted: sign, if they are classes, or regression, if they are numbers, since there are two labels: 0 and 1"),
+    "texts of several outputs": ({"path": "names.npz"}, "one class for each sample, or several numbers; y has texts of the shape (120, 2)"),
+    "other outputs in the test set": ({"path": "uneven.npz"}, "labels of as many outputs; y has the shape (120, 2), y_test (120,)"),
+    "no such target of several": ({"path": "data.csv", "target": ["sise", "weight"]}, "task.target = 'sise'; accepted: a column of data.csv: row, size, constant, weight, animal; did you mean 'size'?"),
+    "texts among several targets": ({"path": "data.csv", "target": ["size", "animal"]}, "numbers; column animal has entries such as 'cat'"),
+    "target among inputs": ({"path": "data.csv", "target": ["size", "weight"], "inputs": ["row", "size"]}, "accepted: input columns beside size, weight, which hold the labels"),
     "no test labels": ({"path": "half.npz"}, "both x_test and y_test, or none of them"),
     "other dimension": ({"path": "narrow.npz"}, "inputs of one dimension; x has 4, x_test 2"),
     "too many": ({"P": 100}, "task.P + P_t = 140; accepted: at most 120, the samples in data.npz"),
     "no size": ({"P": None}, "task.P is missing; accepted: how many of the 120 samples of data.npz are taken"),
     "subset too large": ({"path": "sets.npz", "P": 90}, "task.P = 90; accepted: at most 80, the samples in x of sets.npz"),
-    "three classes": (CLASSES, "task.labels is missing; accepted: {one_vs_rest: CLASS}, since there are not two but 3 classes: cat, dog, eel"),
-    "texts as numbers": (CLASSES | {"labels": "regression"}, "task.labels = 'regression'; accepted: sign or {one_vs_rest: CLASS}"),
+    "three classes": (CLASSES, "task.labels is missing; accepted: classes, for an output each, or {one_vs_rest: CLASS}, since there are not two but 3 classes: cat, dog, eel"),
+    "texts as numbers": (CLASSES | {"labels": "regression"}, "task.labels = 'regression'; accepted: sign, classes or {one_vs_rest: CLASS}, since labels are texts such as 'cat'"),
     "unknown class": (CLASSES | {"labels": {"one_vs_rest": "dgo"}}, "accepted: one of the classes cat, dog, eel; did you mean 'dog'?"),
-    "unknown reading": ({"labels": "sgn"}, "mine.task.labels (under assumed) = 'sgn'; accepted: regression, sign or keys and values"),
+    "unknown reading": ({"labels": "sgn"}, "mine.task.labels (under assumed) = 'sgn'; accepted: regression, sign, classes or keys and values"),
     "few of a class": (CLASSES | {"labels": {"one_vs_rest": "eel"}, "P_t": 5}, "task.P_t = 5; accepted: at least 6, since class 'eel' has 20 of 120 samples"),
+    "few of a class with an output": (CLASSES | {"labels": "classes", "P_t": 5}, "task.P_t = 5; accepted: at least 6, since class 'eel' has 20 of 120 samples"),
     "no such column": ({"path": "data.csv", "target": "anmal"}, "task.target = 'anmal'; accepted: a column of data.csv: row, size, constant, weight, animal; did you mean 'animal'?"),
     "no such input": ({"path": "data.csv", "target": "animal", "inputs": ["row", "sise"]}, "task.inputs = 'sise'; accepted: a column of data.csv: row, size, constant, weight, animal; did you mean 'size'?"),
     "no target": ({"path": "data.csv"}, "task.target is missing; accepted: a column of data.csv: row, size"),
@@ -221,6 +430,9 @@ def damaged(folder):
     np.savez("nan.npz", x=np.where((np.arange(N) == 7)[:, None] & (np.arange(4) == 1), np.nan, x), y=y)
     np.savez("short.npz", x=x, y=y[1:])
     np.savez("wide.npz", x=x, y=np.stack([y, y], axis=1))
+    np.savez("indicators.npz", x=x, y=np.eye(3)[np.arange(N) % 3])
+    np.savez("names.npz", x=x, y=np.array([["cat", "dog"]] * N))
+    np.savez("uneven.npz", x=x, y=np.stack([y, y], axis=1), x_test=x, y_test=y)
     np.savez("half.npz", x=x, y=y, x_test=x)
     np.savez("narrow.npz", x=x, y=y, x_test=x[:, :2], y_test=y)
     (folder / "text.npz").write_text("nothing")

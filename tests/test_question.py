@@ -313,10 +313,10 @@ def test_tasks_that_the_tutorial_lists_are_accepted(tmp_path, monkeypatch):
     np.savez("gates.npz", gates=np.ones((400, 2)))
     raw = load([*default_files(ROOT), "mine.yaml"])
     (tmp_path / "data.csv").write_text(
-        "a,b,label\n" + "".join(f"{i},{i % 7},{'cat' if i % 3 else 'dog'}\n" for i in range(400))
+        "a,b,age,dose,label\n" + "".join(f"{i},{i % 7},{i % 5},{i % 4},{'cat' if i % 3 else 'dog'}\n" for i in range(400))
     )
     rows = re.findall(r"^\| `(\{kind: .*?\})` \|", TUTORIAL, re.M)
-    assert len(rows) == 4
+    assert len(rows) == 6
     mine = raw["experiments"]["mine"]["assumed"]
     for row in rows:
         mine["task"] = yaml.safe_load(row)

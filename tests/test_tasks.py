@@ -54,7 +54,7 @@ def test_a_kind_says_how_large_a_draw_is_and_what_it_notes(spec, digits):
     kind, data = REGISTRIES["task"].make(spec), make_task(spec, seed=1, digits=digits)
     sizes = kind.sizes()
     assert (*data.x.shape, len(data.x_test)) == (sizes.P, sizes.N0, sizes.P_t)
-    assert set(kind.notes) <= set(data.notes) == set(kind.variables)
+    assert set(kind.notes) <= set(data.notes) <= set(kind.variables)
     assert kind.has_subtasks == (data.subtask.max() > 0)
     assert kind.labelled == data.y.any()
     terms = kind.terms(draws=2)

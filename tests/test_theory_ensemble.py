@@ -80,6 +80,29 @@ def test_outputs_are_averaged_like_test_inputs(shape):
     assert ensemble_statistics(f[..., :1], y[:, :1]) == apart[0]
 
 
+def test_runs_and_chains_are_wrong_about_a_class_where_another_output_is_largest():
+    """Of Gaussian chains with three outputs the error rate is that of the predictor; most outputs of its sign don't matter."""
+    rng = np.random.default_rng(4)
+    y = 2.0 * np.eye(3)[rng.integers(3, size=80)] - 1
+    mean, std = 0.3 * y + 0.3 * rng.standard_normal(y.shape), 0.3 + rng.random(y.shape)
+    expected = predictor_statistics(mean, std**2, y)["error_rate"]
+    f = mean + std * rng.standard_normal((40, 50, *y.shape))
+    found = ensemble_statistics(f, y)
+    assert found["sign_error_rate"] == pytest.approx((f.argmax(-1) != y.argmax(-1)).mean(), rel=1e-12)
+    for name in ("error_rate", "sign_error_rate"):
+        assert found[name] == pytest.approx(expected, abs=4 * found[f"{name}_error"])
+        assert found[f"{name}_error"] < 0.01
+    given = ensemble_statistics(np.stack([mean] * 2), y, variances=np.stack([std**2] * 2))
+    assert given["sign_error_rate"] == pytest.approx(expected, rel=1e-12)
+    apart = np.mean([predictor_statistics(mean[:, c], std[:, c] ** 2, y[:, c])["error_rate"] for c in range(3)])
+    assert abs(apart - expected) > 0.05
+
+
+def test_equal_outputs_are_each_the_largest_by_chance():
+    """Two runs that say nothing about three classes are right about each of them once in three times."""
+    assert ensemble_statistics(np.zeros((2, 3, 3)), 2 * np.eye(3) - 1)["sign_error_rate"] == pytest.approx(2 / 3)
+
+
 @pytest.mark.parametrize(
     ("predictions", "y", "message"),
     [

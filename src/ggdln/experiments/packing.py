@@ -15,13 +15,16 @@ DIMS = {
     "y_test": ("test",),
     "subtask_test": ("test",),
 }
+OUTPUT = ("output",)
+"""A further dimension of the labels, where there are several for an input."""
 
 
 def pack_tasks(tasks):
     """A mapping of draw to `TaskData` as one dataset over (draw, ...)."""
     datasets = []
     for draw, task in tasks.items():
-        variables = {name: (dims, getattr(task, name)) for name, dims in DIMS.items()} | task.notes
+        outputs = {name: OUTPUT for name in ("y", "y_test") if getattr(task, name).ndim == 2}
+        variables = {name: (dims + outputs.get(name, ()), getattr(task, name)) for name, dims in DIMS.items()} | task.notes
         datasets.append(xr.Dataset(variables).expand_dims(draw=[draw]))
     return xr.concat(datasets, "draw")
 

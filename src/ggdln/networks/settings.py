@@ -192,11 +192,11 @@ def products_pay(P, N0, M, network, outputs=1):
     return network.depth == 1 and products <= N and _by_products(P, N0, products, N) < P * N * (min(2 * N0, P) + products)
 
 
-def pass_count(P, N0, M, network):
+def pass_count(P, N0, M, network, outputs=1):
     """Multiplications of a pass of P inputs through a network with M gates, or back, roughly."""
-    if products_pay(P, N0, M, network):
-        return _by_products(P, N0, M, network.widths[0]) / 2
-    return P * weight_count(N0, M, network)
+    if products_pay(P, N0, M, network, outputs):
+        return _by_products(P, N0, M * outputs, network.widths[0]) / 2
+    return P * weight_count(N0, M, network, outputs)
 
 
 def _by_products(P, N0, products, N):

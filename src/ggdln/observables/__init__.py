@@ -49,6 +49,8 @@ class Observable(Kind):
     """Notes of the task that it looks at."""
     needs_labels: ClassVar[bool] = False
     needs_subtasks: ClassVar[bool] = False
+    several_outputs: ClassVar[bool] = False
+    """Whether it can look at solutions with several outputs."""
 
     def of(self, solution, sample):
         """Numbers and DataArrays by name."""

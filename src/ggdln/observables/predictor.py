@@ -12,11 +12,16 @@ class Predictor(Observable):
 
     needs: ClassVar[tuple] = ("predict",)
     needs_labels: ClassVar[bool] = True
+    several_outputs: ClassVar[bool] = True
     variables: ClassVar[dict[str, Variable]] = {
         "bias": Variable("bias", "bias", "mean over test inputs of (<f(x)> - y(x))^2"),
         "variance": Variable("variance", "variance", "mean over test inputs of <df(x)^2>"),
         "generalization_error": Variable("generalization error", "epsilon_g", "bias + variance"),
-        "error_rate": Variable("error rate", "", "mean over test inputs of 1/2 erfc(y <f> / sqrt(2 <df^2>))"),
+        "error_rate": Variable(
+            "error rate",
+            "",
+            "mean over test inputs of 1/2 erfc(y <f> / sqrt(2 <df^2>)); of several classes, of p(another has the largest f)",
+        ),
     }
 
     def of(self, solution, sample):

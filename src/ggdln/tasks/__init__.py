@@ -24,7 +24,8 @@ TestInputs = Annotated[int, Field(ge=1, le=1_000_000, description="Number P_t of
 class TaskData(Shown):
     """One draw of a task.
 
-    x (P, N0), y (P,), subtask (P,): training inputs, labels, and which of several sub-tasks a sample belongs to.
+    x (P, N0), y (P,) or, for C outputs, (P, C), subtask (P,): training inputs, labels, and which of several sub-tasks a sample
+    belongs to.
     x_test (P_t, N0), y_test, subtask_test: the same for the test set. notes: further arrays by name, such as digit labels,
     each as (dimensions, values).
     """
@@ -53,11 +54,17 @@ class TaskData(Shown):
 
 @dataclass(frozen=True)
 class Sizes:
-    """P training and P_t test inputs of dimension N_0 in one draw, all sub-tasks together."""
+    """P training and P_t test inputs of dimension N_0 in one draw, all sub-tasks together, with C labels each."""
 
     P: int
     P_t: int
     N0: int
+    C: int = 1
+
+    @property
+    def pairs(self):
+        """P C, the side of a kernel between inputs and outputs."""
+        return self.P * self.C
 
     @property
     def megabytes(self):
@@ -127,6 +134,11 @@ def make_task(spec: Mapping[str, Any], *, seed: int, draw: int = 0, digits: Any 
     if found:
         raise InputError("; ".join(map(str, found)))
     data = task.make(seed, draw, digits) if task.from_digits else task.make(seed, draw)
+    outputs, told = np.size(data.y[0]), task.sizes().C
+    if outputs != told:
+        raise InputError(
+            f"task.kind = {task.kind_name()!r} makes {outputs} labels for an input; accepted: {told}, C of its sizes"
+        )
     return replace(data, y=seeds.rng(seed, "shuffled", "labels", draw).permutation(data.y)) if task.shuffled else data
 
 

@@ -21,9 +21,10 @@ from ggdln.tasks import Sizes, Task, TaskData
 
 @dataclass(frozen=True)
 class Samples:
-    """x (n, N0), y (n,) and, where there are such, x_test and y_test; where they come from, and a checksum of all of it.
+    """x (n, N0), y (n,) or, for C outputs, (n, C) and, where there are such, x_test and y_test; where they come from, and a
+    checksum of all of it.
 
-    classes: whether numbers in y are names of classes, as texts are in any case.
+    classes: whether numbers in y are names of classes, as texts are in any case; outputs: names of the columns of y, if any.
     """
 
     x: np.ndarray
@@ -33,6 +34,7 @@ class Samples:
     x_test: np.ndarray | None = None
     y_test: np.ndarray | None = None
     classes: bool = False
+    outputs: tuple = ()
 
     def __post_init__(self):
         for suffix in ("", "_test"):
@@ -44,8 +46,15 @@ class Samples:
                 object.__setattr__(self, f"y{suffix}", targets(f"y{suffix}", y, len(x)))
         if self.x_test is not None and self.x_test.shape[1] != self.x.shape[1]:
             raise FileError(f"inputs of one dimension; x has {self.x.shape[1]}, x_test {self.x_test.shape[1]}")
-        if (self.classes or self.y.dtype.kind == "U") and len({*self.y, *(() if self.y_test is None else self.y_test)}) == 1:
+        if self.y_test is not None and self.y_test.shape[1:] != self.y.shape[1:]:
+            raise FileError(f"labels of as many outputs; y has the shape {self.y.shape}, y_test {self.y_test.shape}")
+        if (self.classes or self.y.dtype.kind == "U") and len(np.unique(self.labels)) == 1:
             raise FileError(f"labels of at least two classes; all are {_name(self.y[0])!r}")
+
+    @property
+    def labels(self):
+        """y and, after it, y_test."""
+        return self.y if self.y_test is None else np.concatenate([self.y, self.y_test])
 
     @property
     def megabytes(self):
@@ -63,7 +72,7 @@ def _inputs(name, x):
 
 
 def targets(name, y, count=None, row=arrays.counted):
-    """Labels as they are: numbers or texts, one for each of so many samples. row: how rows are named."""
+    """Labels as they are: numbers or texts, one for each of so many samples, or several numbers. row: how rows are named."""
     y = np.asarray(y)
     if y.dtype.kind == "S":
         try:
@@ -75,8 +84,8 @@ def targets(name, y, count=None, row=arrays.counted):
     elif (y == "").any():
         raise FileError(f"a label for each sample; {name} has none in {row(int(np.flatnonzero(y == '')[0]))}")
     y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
-    if y.ndim != 1:
-        raise FileError(f"one label for each sample; {name} has the shape {y.shape}")
+    if y.ndim != 1 and y.dtype.kind == "U":
+        raise FileError(f"one class for each sample, or several numbers; {name} has texts of the shape {y.shape}")
     if count not in (None, len(y)):
         raise FileError(f"a label for each sample; {name} has {len(y)} for {count} inputs")
     return y
@@ -94,7 +103,8 @@ class OneVsRest(BaseModel):
 
 @dataclass(frozen=True)
 class Read:
-    """Labels as numbers (n,); of classes also the class of each sample (n,), and which of them are -1 and +1."""
+    """Labels as numbers (n,) or (n, C); of classes also the class of each sample (n,), and their names: those of the labels -1
+    and +1, or of the outputs."""
 
     y: np.ndarray
     classes: np.ndarray | None = None
@@ -102,14 +112,16 @@ class Read:
 
 
 def read_labels(y, how, classes=False):
-    """Labels y (n,), numbers or texts, as `Read`. How they may be read is in READINGS, where several outputs would join."""
+    """Labels y, numbers (n,) or (n, C) or texts (n,), as `Read`. How they may be read is in READINGS."""
     known, of = np.unique(y, return_inverse=True)
     names = [_name(value) for value in known.tolist()]
     if how is None:
         how = _usual(known, names, classes)
+    if y.ndim == 2 and how not in SEVERAL:
+        raise FileError(f"{' or '.join(SEVERAL)}, since there are {y.shape[1]} labels for each sample")
     if isinstance(how, OneVsRest):
         return _one_vs_rest(of, names, how.one_vs_rest)
-    return READINGS[how](y, of, names)
+    return READINGS[how](y, of.reshape(y.shape), names)
 
 
 def _usual(known, names, classes):
@@ -129,16 +141,30 @@ def _name(value):
 
 def _regression(y, of, names):
     if y.dtype.kind not in arrays.NUMBERS:
-        raise FileError(f"sign or {{one_vs_rest: CLASS}}, since labels are texts such as {names[0]!r}")
+        raise FileError(f"sign, classes or {{one_vs_rest: CLASS}}, since labels are texts such as {names[0]!r}")
     return Read(y.astype(np.float64))
 
 
 def _sign(y, of, names):
+    if len(names) != 2 and y.ndim == 2:
+        raise FileError(f"regression, since there are not two but {len(names)} different labels: {_listed(names)}")
     if len(names) != 2:
-        told = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
         more = "" if y.dtype.kind not in arrays.NUMBERS else ", or regression"
-        raise FileError(f"{{one_vs_rest: CLASS}}{more}, since there are not two but {len(names)} classes: {told}")
+        told = f"since there are not two but {len(names)} classes: {_listed(names)}"
+        raise FileError(f"classes, for an output each, or {{one_vs_rest: CLASS}}{more}, {told}")
+    if y.ndim == 2:  # samples with the same labels are of one class
+        return Read(2.0 * of - 1, np.unique(of, axis=0, return_inverse=True)[1].ravel())
     return Read(2.0 * of - 1, of, tuple(names))
+
+
+def _listed(names):
+    return ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+
+
+def _classes(y, of, names):
+    if len(names) < 2:
+        raise FileError(f"labels of several classes; there is only {names[0]}")
+    return Read(np.where(of[:, None] == np.arange(len(names)), 1.0, -1.0), of, tuple(names))
 
 
 def _one_vs_rest(of, names, chosen):
@@ -150,8 +176,10 @@ def _one_vs_rest(of, names, chosen):
     return Read(np.where(of == names.index(chosen), 1.0, -1.0), of, ("rest", chosen))
 
 
-READINGS = {"regression": _regression, "sign": _sign}
+READINGS = {"regression": _regression, "sign": _sign, "classes": _classes}
 """Ways to read labels by name."""
+SEVERAL = ("regression", "sign")
+"""Those of several labels for each sample."""
 
 
 class FromSamples(Task):
@@ -166,6 +194,7 @@ class FromSamples(Task):
         "row": Variable("row of each training sample in the source"),
         "row_test": Variable("row of each test sample in the source; rows of a test set follow those of the training set"),
         "class_name": Variable("classes, that of the label -1 first"),
+        "output_name": Variable("classes or columns of the outputs"),
     }
 
     P: int | None = Field(
@@ -177,11 +206,12 @@ class FromSamples(Task):
     P_t: int | None = Field(
         None, ge=1, le=1_000_000, description="Number P_t of test samples; by default all of the test set, if there is one"
     )
-    labels: Literal["regression", "sign"] | OneVsRest | None = Field(
+    labels: Literal["regression", "sign", "classes"] | OneVsRest | None = Field(
         None,
         description="How labels are read. regression: numbers as they are; sign: two classes become -1 and +1, in the order of "
-        "their names; {one_vs_rest: CLASS}: that class becomes +1, all others -1. By default numbers are taken as they are and "
-        "two classes by their sign; two numbers other than -1 and +1 may be either",
+        "their names; {one_vs_rest: CLASS}: that class becomes +1, all others -1; classes: an output for each class, +1 for it "
+        "and -1 for all others. By default numbers are taken as they are and two classes by their sign; two numbers other "
+        "than -1 and +1 may be either. Several numbers for each sample are those of several outputs",
     )
     standardize: bool | Literal["inputs"] = Field(
         False,
@@ -212,14 +242,13 @@ class FromSamples(Task):
 
     def _pools(self, samples):
         """How the labels of the training and the test set are read; the same for both where there is one set of samples."""
-        tests = [] if samples.y_test is None else [samples.y_test]
-        every = read_labels(np.concatenate([samples.y, *tests]), self.labels, samples.classes)
+        every = read_labels(samples.labels, self.labels, samples.classes)
 
         def part(rows):
             return Read(every.y[rows], None if every.classes is None else every.classes[rows], every.names)
 
         n = len(samples.x)
-        return part(slice(0, n)), part(slice(n if tests else 0, None))
+        return part(slice(0, n)), part(slice(0 if samples.y_test is None else n, None))
 
     def _size_problems(self, samples):
         """Sizes that are missing, or larger than what there is."""
@@ -244,8 +273,9 @@ class FromSamples(Task):
         found = []
         for key, pool in zip(("P", "P_t"), pools, strict=True):
             size, n = getattr(self, key) or len(pool.y), len(pool.y)
-            for label, name in zip((-1, 1), pool.names, strict=False):
-                count = int((pool.y == label).sum())
+            members = (pool.y == 1).T if pool.y.ndim == 2 else (pool.y == -1, pool.y == 1)
+            for member, name in zip(members, pool.names, strict=False):
+                count = int(member.sum())
                 if count * size < n:
                     least = f"at least {math.ceil(n / count)}" if count else "another source"
                     told = f"{least}, since class {name!r} has {count} of {n} samples"
@@ -255,7 +285,8 @@ class FromSamples(Task):
     def sizes(self):
         samples = self.load()
         P_t = self.P_t or (0 if samples.x_test is None else len(samples.x_test))
-        return Sizes(self.P or len(samples.x), P_t, samples.x.shape[1])
+        C = len(np.unique(samples.labels)) if self.labels == "classes" else samples.y[0].size
+        return Sizes(self.P or len(samples.x), P_t, samples.x.shape[1], C)
 
     def terms(self, draws):
         amounts = super().terms(draws).work | {"samples": self.load().megabytes}
@@ -290,8 +321,11 @@ class FromSamples(Task):
         if self.standardize is True and pools[0].classes is None:
             y, y_test = standardized(y, y_test)
         notes = {"row": (("train",), train), "row_test": (("test",), test + (len(samples.x) if own else 0))}
-        if pools[0].names:
-            notes["class_name"] = (("class",), np.array(pools[0].names))
+        names = pools[0].names
+        if y.ndim == 2 and (names or samples.outputs):
+            notes["output_name"] = (("output",), np.array(names or samples.outputs))
+        elif names:
+            notes["class_name"] = (("class",), np.array(names))
         return TaskData(x=x, y=y, x_test=x_test, y_test=y_test, notes=notes)
 
     @staticmethod

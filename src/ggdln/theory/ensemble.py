@@ -13,7 +13,7 @@ import numpy as np
 from ggdln.core import checks
 from ggdln.core.errors import InputError
 from ggdln.core.types import Array
-from ggdln.theory.statistics import sign_error
+from ggdln.theory.statistics import are_classes, error_chance
 
 
 def ensemble_statistics(
@@ -31,25 +31,25 @@ def ensemble_statistics(
     <1/2 erfc(y <f> / sqrt(2 var f))> (corrected to first order in 1/R by the jackknife), sign_error_rate (the share of
     runs and inputs with the wrong sign, no Gaussian assumed); each with `_error`, its jackknife standard error; and
     `used` and `left_out`, numbers of runs or chains. The correction may turn a bias near zero negative, within its
-    error.
+    error. If labels are classes, as in `predictor_statistics`, an error is that another output is the largest.
     """
-    labels = checks.array("y_test", y_test, 1, 2)
-    predictions, y_test = _by_draw(np.asarray(predictions), labels)
-    spread = np.zeros_like(predictions) if variances is None else _by_draw(np.asarray(variances), labels)[0]
+    y_test = checks.array("y_test", y_test, 1, 2)
+    predictions = _by_draw(np.asarray(predictions), y_test)
+    spread = np.zeros_like(predictions) if variances is None else _by_draw(np.asarray(variances), y_test)
     total = len(predictions)
     if use is not None:
         use = np.asarray(use)
         if use.shape != (total,) or use.dtype != bool:
             raise InputError(f"use: expected {total} booleans, got {use.dtype} of shape {use.shape}")
         predictions, spread = predictions[use], spread[use]
-    predictions = checks.array("predictions", predictions, 3)
+    predictions = checks.array("predictions", predictions, 2 + y_test.ndim)
     count = len(predictions)
     if count < 2:
         raise InputError(f"predictions: {count} run(s) or chain(s); at least 2 independent ones are needed for a variance")
 
     means = predictions.mean(1)
     squares = (np.square(predictions - y_test) + spread).mean(1)
-    wrong = sign_error(predictions, spread, y_test).mean(1)
+    wrong = _wrong(predictions, spread, y_test)
     parts = means, np.square(means), squares, wrong
     sums = [part.sum(0) for part in parts]
     full = _statistics(sums, count, y_test)
@@ -66,8 +66,17 @@ def ensemble_statistics(
     return result | {"used": count, "left_out": total - count}
 
 
+def _wrong(predictions, variances, y):
+    """Share of the draws of each chain that are wrong about each label or, where labels are classes, about each input."""
+    if not are_classes(y):
+        return error_chance(predictions, variances, y).mean(1)
+    # Chances of classes take more numbers than predictions, so draws come one by one.
+    chains = zip(predictions, variances, strict=True)
+    return np.array([np.mean([error_chance(*draw, y) for draw in zip(*chain, strict=True)], axis=0) for chain in chains])
+
+
 def _by_draw(predictions, y_test):
-    """Predictions (chain, draw, test) and labels (test,), in which each output of an input counts as a test of its own."""
+    """Predictions over (chain, draw, test), or (chain, draw, test, output)."""
     dims = ("test", "output")[: y_test.ndim]
     if predictions.ndim - y_test.ndim not in (1, 2):
         expected = " or ".join(f"({', '.join(first + dims)})" for first in (("run",), ("chain", "draw")))
@@ -77,7 +86,7 @@ def _by_draw(predictions, y_test):
             f"y_test: labels {y_test.shape} for predictions {predictions.shape[-y_test.ndim :]} of ({', '.join(dims)})"
         )
     draws = predictions.shape[1 : -y_test.ndim] or (1,)
-    return predictions.reshape(len(predictions), *draws, y_test.size), y_test.ravel()
+    return predictions.reshape(len(predictions), *draws, *y_test.shape)
 
 
 def _statistics(sums, count, y):
@@ -87,5 +96,5 @@ def _statistics(sums, count, y):
     of_means = np.maximum(square_sum / count - mean**2, 0) * count / (count - 1)
     bias = (mean - y) ** 2 - of_means / count
     variance = error_sum / count - bias
-    rate = sign_error(mean, np.maximum(variance, 0), y)
+    rate = error_chance(mean, np.maximum(variance, 0), y)
     return np.array([bias.mean(), variance.mean(), np.mean(error_sum) / count, rate.mean(), np.mean(wrong_sum) / count])

@@ -31,8 +31,13 @@ def predictor_statistics(mean: Array, variance: Array, y: Array) -> dict[str, An
         "bias": bias,
         "variance": spread,
         "generalization_error": bias + spread,
-        "error_rate": np.mean(class_error(mean, variance, y) if are_classes(y) else sign_error(mean, variance, y)),
+        "error_rate": np.mean(error_chance(mean, variance, y)),
     }
+
+
+def error_chance(mean, variance, y):
+    """Chance of another class for labels that are classes, (P_t,), and of the wrong sign for all others, as y."""
+    return class_error(mean, variance, y) if are_classes(y) else sign_error(mean, variance, y)
 
 
 def are_classes(y):
@@ -48,7 +53,7 @@ def class_error(mean, variance, y):
 
 def class_chances(mean, variance):
     """Chance that each of C independent Gaussian outputs is the largest, for means and variances (n, C): (n, C)."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES if np.any(variance) else 1)
     scale, chances = np.sqrt(variance), np.empty_like(mean)
     for c in range(mean.shape[1]):
         ahead = (mean[:, c, None] + scale[:, c, None] * nodes)[:, None, :] - mean[:, :, None]  # (n, C, node)

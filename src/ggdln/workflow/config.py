@@ -408,6 +408,8 @@ class _ExperimentBuilder:
             with suppress(FileError):  # the task has told that its file can't be read
                 found += gates.problems(task)
             found += _method_problems(self.methods, task, network, self.first["draws"])
+            with suppress(FileError):
+                found += _output_problems(task, self.first)
         first = {axis: values[0] for axis, values in self.axes.items()}
         self.parts = {head: make(head, first) for head in ("task", "gates", "network")}
         self.problems += [
@@ -491,6 +493,16 @@ def _method_problems(methods, task, network, draws):
         for parameter, accepted in method.needs.items():
             if not getattr(network, parameter):
                 yield Problem(f"network.{parameter}", getattr(network, parameter), f"{accepted}, for {name}")
+
+
+def _output_problems(task, values):
+    """Methods and observables that can't take several labels for each sample."""
+    outputs = task.sizes().C
+    for head, sort in (("methods", "method"), ("observables", "observable")) if outputs > 1 else ():
+        registry = REGISTRIES[sort]
+        fitting = [name for name in registry.names() if registry.get(name).several_outputs]
+        for name in (name for name in values[head] if name not in fitting):
+            yield Problem(head, name, f"{' or '.join(fitting)}, since there are {outputs} labels for each sample")
 
 
 def _fill_variants(experiments, named):

@@ -530,7 +530,7 @@ class Stages:
         piece = self.pieces[name]
         sizes = [_sizes(point["task"]) for point in piece.points]
         runs, networks = piece.settings[method.split], len(piece.networks)
-        terms = [Terms({}, {"predictions": 8 * runs * size.P_t * networks / 1e6}) for size in sizes]
+        terms = [Terms({}, {"predictions": 8 * runs * size.P_t * size.C * networks / 1e6}) for size in sizes]
         return costs.of_points(draws, sizes, terms, costs.COMBINING, networks)
 
 

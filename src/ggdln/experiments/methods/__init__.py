@@ -58,6 +58,8 @@ class Method(Kind):
     needs: ClassVar[dict] = {"L": "at least 1, for a network that learns", "N": "a width"}
     """Parameters of the network that must be there and above 0, and what to say otherwise."""
     needs_labels: ClassVar[bool] = True
+    several_outputs: ClassVar[bool] = False
+    """Whether it can take several labels for each input."""
     offers: ClassVar[tuple | None] = None
     """What its solutions offer to observables at most; None if that isn't known beforehand."""
     costs: ClassVar[Costs] = Costs()

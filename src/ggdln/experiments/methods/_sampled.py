@@ -16,6 +16,7 @@ class Sampled(Method):
 
     simulates: ClassVar[bool] = True
     itemsize: ClassVar[int] = 8
+    several_outputs: ClassVar[bool] = True
     offers: ClassVar[tuple] = ("kernel", "order_parameters")
     needs: ClassVar[dict] = Method.needs | {"T": "a temperature above 0"}
     variables: ClassVar[dict[str, Variable]] = {
@@ -73,7 +74,7 @@ class Sampled(Method):
     def terms(self, sizes, M, network, *, runs, memory_mb):
         shape = Network(network["N"], network.get("L", 1))
         sweeps = self.chains * (self.warmup + self.samples * self.thin)
-        megabytes = self.itemsize * floats_per_run(sizes.P, sizes.N0, M, shape) / 1e6
+        megabytes = self.itemsize * floats_per_run(sizes.P, sizes.N0, M, shape, sizes.C) / 1e6
         at_once = min(self.chains, max(1, int(memory_mb / megabytes)))
-        kept = 8 * self.chains * self.samples * sizes.P_t / 1e6
+        kept = 8 * self.chains * self.samples * sizes.P_t * sizes.C / 1e6
         return Terms(self.work(sweeps, sizes, M, shape), {"networks": at_once * megabytes, "samples": kept})

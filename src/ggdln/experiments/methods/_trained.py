@@ -21,6 +21,7 @@ class Trained(Method):
     ignores: ClassVar[tuple] = ("T",)
     simulates: ClassVar[bool] = True
     split: ClassVar[str] = "runs"
+    several_outputs: ClassVar[bool] = True
     offers: ClassVar[tuple] = ("kernel", "order_parameters")
     costs: ClassVar[Costs] = Costs(
         {"kernels": 0.969, "passes": 1.53, "points": 0.002, "start": 2.67},
@@ -66,7 +67,9 @@ class Trained(Method):
         return [self._average(block, point, network) for block, network in zip(blocks, point.networks, strict=True)]
 
     def _average(self, trained, point, network):
-        status = trained.status.values
+        status, y_test = trained.status.values, point.sample.task.y_test
+        # A block may be padded to the largest number of gates, test inputs or outputs in its file.
+        predictions = trained.prediction.isel(dict(zip(("test", "output"), map(slice, y_test.shape), strict=False)))
         use = np.isin(status, (CONVERGED, FLOOR))
         result = {
             "training_error": trained.train_mse.values[use].mean() if use.any() else np.nan,
@@ -74,23 +77,25 @@ class Trained(Method):
             "runs_used": int(use.sum()),
             "runs_failed": int((~use).sum()),
             "runs_at_floor": int((status == FLOOR).sum()),
-            **over_runs(trained.prediction.values, point.sample.task.y_test, use),
+            **over_runs(predictions.values, y_test, use),
         }
         if "U" in trained:
-            M = len(point.sample.gates)  # a block may be padded to the largest number of gates in its file
-            solution = ReadoutSolution(trained.U.values[use][:, :M, :M].mean(axis=0), network["sigma"], network["L"])
+            own = slice(len(point.sample.gates))
+            U = trained.U.isel(gate=own, gate2=own).values[use]
+            solution = ReadoutSolution(U.mean(axis=0), network["sigma"], network["L"])
             result |= observe(point.observables, solution, point.sample, solution.offers)
         return result
 
     def terms(self, sizes, M, network, *, runs, memory_mb):
         shape = Network(network["N"], network.get("L", 1))
         itemsize = ITEMSIZE[self.dtype]
-        numbers = itemsize * floats_per_run(sizes.P, sizes.N0, M, shape) / 1e6
-        passes = pass_count(sizes.P, sizes.N0, M, shape) if self.gated else sizes.P * weight_count(sizes.N0, M, shape)
+        numbers = itemsize * floats_per_run(sizes.P, sizes.N0, M, shape, sizes.C) / 1e6
+        made_of = sizes.N0, M, shape, sizes.C
+        passes = pass_count(sizes.P, *made_of) if self.gated else sizes.P * weight_count(*made_of)
         tests = itemsize * sizes.P_t * shape.width * (M if shape.depth > 1 else 1) / 1e6
         return Terms(
             {
-                "kernels": runs * sizes.P**2 * (sizes.P + shape.depth * shape.width) / 1e9,
+                "kernels": runs * sizes.pairs**2 * (sizes.pairs + shape.depth * shape.width) / 1e9,
                 "passes": runs * passes / 1e9,
             },
             {"networks": numbers, "tests": tests},

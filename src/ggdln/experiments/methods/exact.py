@@ -18,6 +18,7 @@ class Exact(Method):
 
     look: ClassVar[Look] = Look("exact posterior", "teal", marker="s", markerfacecolor="white")
     needs: ClassVar[dict] = Method.needs | {"T": "a temperature above 0"}
+    several_outputs: ClassVar[bool] = True
     offers: ClassVar[tuple] = ("kernel", "order_parameters")
     costs: ClassVar[Costs] = Costs(
         {"points": 0.5, "start": 1.41, "factors": 0.03, "powers": 0.7},
@@ -28,7 +29,7 @@ class Exact(Method):
         "bias": Variable("bias", "bias", "mean over test inputs of (<f(x)> - y(x))^2"),
         "variance": Variable("variance", "variance", "mean over test inputs of <df(x)^2>"),
         "generalization_error": Variable("generalization error", "epsilon_g", "bias + variance"),
-        "error_rate": Variable("error rate", "", "mean over test inputs of the chance of the wrong sign"),
+        "error_rate": Variable("error rate", "", "mean over test inputs of the chance of the wrong sign or class"),
         "largest_rhat": Variable("largest R-hat of energy and order parameters"),
         "least_ess": Variable("smallest effective sample size of energy and order parameters"),
         "mixed": Variable("chains have mixed: R-hat at most 1.05 and effective sample size at least 100"),
@@ -76,9 +77,9 @@ class Exact(Method):
     def terms(self, sizes, M, network, *, runs, memory_mb):
         """Some four kernels for a sample, and another one for its predictions."""
         depth, samples = network["L"], self.chains * (self.samples + 15) + 40
-        powers = min(math.comb(M + depth - 1, depth), sizes.P, 2 ** min(M, 60))
-        kernels = 4 * sizes.P**3 + sizes.P**2 * sizes.P_t
+        powers = sizes.C * min(math.comb(M + depth - 1, depth), sizes.P, 2 ** min(M, 60))
+        kernels = sizes.pairs**2 * (4 * sizes.pairs + sizes.C * sizes.P_t)
         return Terms(
             {"factors": samples * kernels / 1e9, "powers": samples * depth * powers**3 / 1e9},
-            {"kernels": 8 * sizes.P * (sizes.P + sizes.P_t) / 1e6, "powers": 8 * sizes.P * powers / 1e6},
+            {"kernels": 8 * sizes.pairs * sizes.C * (sizes.P + sizes.P_t) / 1e6, "powers": 8 * sizes.pairs * powers / 1e6},
         )

@@ -19,6 +19,7 @@ class Gp(Method):
     needs: ClassVar[dict] = {}
     offers: ClassVar[tuple] = ("predict", "kernel")
     needs_labels: ClassVar[bool] = False
+    several_outputs: ClassVar[bool] = True
     costs: ClassVar[Costs] = Costs(
         {"factors": 0.022, "kernels": 0.0814, "points": 0.00234, "start": 1.21},
         {"inputs": 2.11, "kernels": 2.6, "start": 113.0},

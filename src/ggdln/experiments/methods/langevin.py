@@ -31,5 +31,5 @@ class Langevin(Sampled):
         return langevin(*arrays, step=Step(self.step, self.noise), **settings)
 
     def work(self, sweeps, sizes, M, network):
-        weights = weight_count(sizes.N0, M, network)
-        return {"steps": sweeps * pass_count(sizes.P, sizes.N0, M, network) / 1e9, "noise": sweeps * weights / 1e9}
+        made_of = sizes.N0, M, network, sizes.C
+        return {"steps": sweeps * pass_count(sizes.P, *made_of) / 1e9, "noise": sweeps * weight_count(*made_of) / 1e9}

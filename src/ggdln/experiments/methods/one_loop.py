@@ -21,7 +21,7 @@ class OneLoop(Theory):
     def terms(self, sizes, M, network, *, runs, memory_mb):
         """As many gradients as coordinates for the Hessian, where it is made, and some hundred kernels for the corrections."""
         terms = super().terms(sizes, M, network, runs=runs, memory_mb=memory_mb)
-        powers = [min(math.comb(M + depth, depth + 1), sizes.P, 2 ** min(M, 60)) for depth in range(network["L"])]
+        powers = [sizes.C * min(math.comb(M + depth, depth + 1), sizes.P, 2 ** min(M, 60)) for depth in range(network["L"])]
         coordinates = sum(r * (r + 1) // 2 for r in powers)
-        gradients = (coordinates + 300) * sizes.P**3 / 1e9 if coordinates <= MOST_COORDINATES else 0.0
+        gradients = (coordinates + 300) * sizes.pairs**3 / 1e9 if coordinates <= MOST_COORDINATES else 0.0
         return Terms(terms.work | {"gradients": gradients}, terms.memory)

@@ -22,6 +22,6 @@ class Posterior(Sampled):
         return sample_posterior(*arrays, **settings)
 
     def work(self, sweeps, sizes, M, network):
-        products = network.depth * sizes.P * network.width + weight_count(sizes.N0, M, network)
-        factors = (network.depth + 1) * sizes.P**3
-        return {"factors": sweeps * factors / 1e9, "products": sweeps * sizes.P * products / 1e9}
+        products = network.depth * sizes.pairs * network.width + weight_count(sizes.N0, M, network, sizes.C)
+        factors = (network.depth + 1) * sizes.pairs**3
+        return {"factors": sweeps * factors / 1e9, "products": sweeps * sizes.pairs * products / 1e9}

@@ -18,6 +18,7 @@ class Theory(Method):
     """Finite-width theory"""
 
     look: ClassVar[Look] = Look("theory", "ink", linestyle="-")
+    several_outputs: ClassVar[bool] = True
     offers: ClassVar[tuple] = ("predict", "kernel", "order_parameters")
     costs: ClassVar[Costs] = Costs(
         {"factors": 0.255, "points": 0.0185, "powers": 18.0, "start": 1.41},
@@ -77,7 +78,7 @@ class Theory(Method):
             training_error = np.mean((fitted - task.y) ** 2)
         else:
             # Every live training input is fitted exactly; a dead one is predicted 0.
-            training_error = np.sum(task.y[~g.any(axis=1)] ** 2) / len(task.y)
+            training_error = np.sum(task.y[~g.any(axis=1)] ** 2) / task.y.size
         found = {
             "training_error": training_error,
             "hamiltonian": solution.hamiltonian,
@@ -103,10 +104,10 @@ class Theory(Method):
         }
 
     def terms(self, sizes, M, network, *, runs, memory_mb):
-        everywhere, depth = sizes.P * (sizes.P + sizes.P_t), network["L"]
-        # Distinct products of L gates, of which there are no more than distinct inputs or sets of open gates.
-        powers = min(math.comb(M + depth - 1, depth), sizes.P, 2 ** min(M, 60))
+        everywhere, depth = sizes.pairs * sizes.C * (sizes.P + sizes.P_t), network["L"]
+        # Distinct products of L gates, of which there are no more than distinct inputs or sets of open gates, for each output.
+        powers = sizes.C * min(math.comb(M + depth - 1, depth), sizes.P, 2 ** min(M, 60))
         return Terms(
-            {"factors": sizes.P * everywhere / 1e9, "powers": depth * sizes.P * powers**2 / 1e9},
-            {"kernels": 8 * everywhere / 1e6, "powers": 8 * sizes.P * powers / 1e6},
+            {"factors": sizes.pairs * everywhere / 1e9, "powers": depth * sizes.pairs * powers**2 / 1e9},
+            {"kernels": 8 * everywhere / 1e6, "powers": 8 * sizes.pairs * powers / 1e6},
         )

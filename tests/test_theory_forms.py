@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from ggdln import gp_limit, predictor_statistics, select, solve, solve_sweep
+from ggdln import ensemble_statistics, gp_limit, predictor_statistics, select, solve, solve_sweep
 from ggdln.core import blas
 from ggdln.core.errors import InputError, RankError
 from ggdln.core.memory import available_bytes
@@ -38,18 +38,20 @@ def task(count=60, dimension=4, gates=3, seed=0, *, binary=False, outputs=None, 
 @pytest.mark.parametrize("outputs", [None, 2])
 @pytest.mark.parametrize(("depth", "binary", "temperature"), [(1, False, 0.1), (2, False, 1e-3), (3, True, 0.1)])
 def test_both_forms_are_one_theory(depth, binary, temperature, outputs):
-    """H, mean, variance, covariance and evidence of the kernel and of the feature form, to 1e-8 where rounding allows."""
+    """H, mean, variance, covariance and evidence of the kernel and of the feature form, to 1e-8."""
     data, test = task(binary=binary, outputs=outputs)
     kernel, features = (
-        solve(*data, 17.0, depth, 0.8, temperature, solver=Solver(form=form, tolerance=1e-9)) for form in ("kernel", "features")
+        solve(*data, 17.0, depth, 0.8, temperature, solver=Solver(form=form, tolerance=1e-10))
+        for form in ("kernel", "features")
     )
     assert isinstance(kernel.likelihood.form, KernelForm)
     assert isinstance(features.likelihood.form, FeatureForm)
     assert features.hamiltonian == pytest.approx(kernel.hamiltonian, rel=1e-9)
     assert features.log_evidence == pytest.approx(kernel.log_evidence, rel=1e-9)
-    np.testing.assert_allclose(features.predict(*test), kernel.predict(*test), rtol=1e-6, atol=1e-8)
+    scale = np.abs(data[2]).max()
+    np.testing.assert_allclose(features.predict(*test), kernel.predict(*test), rtol=1e-8, atol=1e-8 * scale)
     covariances = [one.predict(*test, covariance=True)[1] for one in (kernel, features)]
-    np.testing.assert_allclose(*covariances, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(*covariances, rtol=1e-8, atol=1e-8 * scale**2)
     diagonal = covariances[0].reshape(kernel.predict(*test)[1].size, -1).diagonal()
     np.testing.assert_allclose(diagonal, kernel.predict(*test)[1].ravel(), rtol=1e-9, atol=1e-12)
 
@@ -300,6 +302,8 @@ def test_zero_one_labels_are_refused_where_signs_are_meant():
     with pytest.raises(InputError, match=r"2 \* y - 1"):
         predictor_statistics(mean, np.ones(3), y)
     assert predictor_statistics(mean, np.ones(3), 2 * y - 1)["error_rate"] < 1
+    with pytest.raises(InputError, match="y_test: labels are 0 and 1"):
+        ensemble_statistics(np.stack([mean, mean]), y)
 
 
 # ---- Several minima

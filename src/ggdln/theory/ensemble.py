@@ -13,7 +13,7 @@ import numpy as np
 from ggdln.core import checks
 from ggdln.core.errors import InputError
 from ggdln.core.types import Array
-from ggdln.theory.statistics import are_classes, error_chance
+from ggdln.theory.statistics import are_classes, check_signs, error_chance
 
 
 def ensemble_statistics(
@@ -31,9 +31,11 @@ def ensemble_statistics(
     <1/2 erfc(y <f> / sqrt(2 var f))> (corrected to first order in 1/R by the jackknife), sign_error_rate (the share of
     runs and inputs with the wrong sign, no Gaussian assumed); each with `_error`, its jackknife standard error; and
     `used` and `left_out`, numbers of runs or chains. The correction may turn a bias near zero negative, within its
-    error. If labels are classes, as in `predictor_statistics`, an error is that another output is the largest.
+    error. Labels 0 and 1 are refused, since -1 and +1 are meant. If labels are classes, as in `predictor_statistics`, an
+    error is that another output is the largest.
     """
     y_test = checks.array("y_test", y_test, 1, 2)
+    check_signs("y_test", y_test)
     predictions = _by_draw(np.asarray(predictions), y_test)
     spread = np.zeros_like(predictions) if variances is None else _by_draw(np.asarray(variances), y_test)
     total = len(predictions)

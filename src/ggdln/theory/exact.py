@@ -97,7 +97,8 @@ def solve_exact(
             if last or _mixing(np.stack([chain.energies for chain in found])[..., None])[2]:
                 exact = ExactSolution(solution, modes, found, seed)
                 if last or exact.mixed:
-                    return exact
+                    break
+    return exact
 
 
 def _mixing(traces):

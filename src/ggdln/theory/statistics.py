@@ -21,10 +21,7 @@ def predictor_statistics(mean: Array, variance: Array, y: Array) -> dict[str, An
     Arrays may have a further dimension of C outputs, over which all is averaged too. If labels are classes, +1 in one output
     and -1 in all others, the error rate is the chance that another output than that of the class is the largest.
     """
-    if set(np.unique(y)) == {0.0, 1.0}:
-        raise InputError(
-            "y: labels are 0 and 1, but an error rate is about their signs; accepted: -1 and +1, such as 2 * y - 1"
-        )
+    check_signs("y", y)
     bias = np.mean((mean - y) ** 2)
     spread = np.mean(variance)
     return {
@@ -33,6 +30,14 @@ def predictor_statistics(mean: Array, variance: Array, y: Array) -> dict[str, An
         "generalization_error": bias + spread,
         "error_rate": np.mean(error_chance(mean, variance, y)),
     }
+
+
+def check_signs(name, y):
+    """Refuse labels whose signs don't tell two classes apart though they are meant to."""
+    if set(np.unique(y)) == {0.0, 1.0}:
+        raise InputError(
+            f"{name}: labels are 0 and 1, but an error rate is about their signs; accepted: -1 and +1, such as 2 * {name} - 1"
+        )
 
 
 def error_chance(mean, variance, y):

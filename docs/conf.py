@@ -37,6 +37,10 @@ project_copyright = f"{author}. Version {version}" + (f", built from commit {com
 extensions = ["myst_nb", "sphinx.ext.mathjax", "sphinx_copybutton", "sphinx_design"]
 exclude_patterns = ["_build", "pages", "examples"]
 nitpicky = True
+# Types of other packages have no page here.
+nitpick_ignore_regex = [("py:class", r"(numpy|xarray|os)\..*|PathLike")]
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 110
 
 myst_enable_extensions = ["amsmath", "attrs_block", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3

@@ -1,6 +1,8 @@
 """Generated documents are what the present code and configuration give, and what the README says can be done works."""
 
+import importlib
 import importlib.util
+import inspect
 import json
 import os
 import re
@@ -8,8 +10,13 @@ import subprocess
 import sys
 
 import pytest
+from helpers import ROOT
 
+import ggdln
+from ggdln.core.kinds import REGISTRIES
 from ggdln.public import NAMES
+from ggdln.study.claims import Agreement, Claim
+from ggdln.workflow.models import ExperimentValues, Root
 
 DOCUMENTS = [
     "docs/assumptions.md",
@@ -133,3 +140,74 @@ def test_the_example_of_a_public_name_runs(root, name, tmp_path):
     command = [sys.executable, root / f"docs/examples/use_{name}.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
     assert done.returncode == 0, done.stderr
+
+
+# ---- Pages that the site is built from code for
+
+
+@pytest.fixture
+def pages(monkeypatch):
+    """A function that imports a module of docs/pages."""
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    return lambda name: importlib.import_module(f"pages.{name}")
+
+
+def entries(text, kind):
+    """The first words of the entries of a kind: everything up to the parameters."""
+    return re.findall(rf"^:+\{{py:{kind}\}} ([\w.]+)", text, re.M)
+
+
+def test_the_page_of_the_library_tells_every_method(pages):
+    """All that a user may call has a signature and a docstring there, and nothing that only the library calls."""
+    api = pages("api")
+    text = api.page()
+    sections = {part.split("(")[0].split("\n")[0]: part for part in re.split(r"^:+\{py:class\} ", text, flags=re.M)[1:]}
+    estimators = {name: "fit get_params set_params" for name in api.GROUPS["Estimators"]}
+    for name in estimators:
+        estimators[name] += " transform fit_transform" if name.endswith("Gates") else " predict score"
+    estimators["GGDLNRegressor"] += " sample_y"
+    estimators["GGDLNClassifier"] += " predict_proba decision_function"
+    for name, methods in estimators.items():
+        assert set(methods.split()) <= set(entries(sections[f"ggdln.{name}"], "method")), name
+    assert "return_std: bool = False" in sections["ggdln.GGDLNRegressor"]
+    predictor = entries(sections["ggdln.theory.predictor.Predictor"], "method")
+    assert set(predictor) == {"facts", "kernel", "kernel_diagonal", "plot", "predict", "sample", "save"}
+    for path in api.RETURNED:
+        module, name = path.rsplit(".", 1)
+        cls = getattr(importlib.import_module(module), name)
+        told = predictor + [found for kind in ("method", "attribute") for found in entries(sections[path], kind)]
+        for member, thing in inspect.getmembers(cls, inspect.isfunction):
+            if member[0] != "_" and member not in api.INTERNAL and member != "facts":
+                assert member in told, (name, member)
+                assert inspect.getdoc(thing), (name, member)
+    assert not re.search(r"_request\(|metadata_routing", text)
+    for name in NAMES:
+        assert f" ggdln.{name}{api.signature(getattr(ggdln, name))}\n" in text
+
+
+def test_the_page_of_the_configuration_tells_every_model(pages):
+    """Every model that a value of the configuration may have stands there, or on the pages of kinds."""
+    configuration = pages("configuration")
+    kinds = [registry.get(name) for registry in REGISTRIES.values() for name in registry.own()]
+    found, new = set(), [Root, ExperimentValues, Claim, Agreement, *kinds]
+    while new:
+        model = new.pop()
+        found.add(model)
+        below = [m for field in model.model_fields.values() for m in configuration.models(field.annotation)]
+        new += [m for m in below if m not in found]
+    assert found == {model for model, _ in configuration.PARTS.values()} | set(kinds)
+    text = configuration.page()
+    for title, (model, _) in configuration.PARTS.items():
+        section = text.split(f"\n## {title}\n")[1].split("\n## ")[0]
+        assert re.findall(r"^\| `(\w+)` \|", section, re.M) == list(model.model_fields)
+    for anchor in re.findall(r"\]\(#([\w-]+)\)", text):
+        assert anchor in [title.lower().replace(" ", "-") for title in configuration.PARTS]
+
+
+def test_every_kind_has_a_picture(pages):
+    drawn = set(pages("sketches").SKETCHES)
+    assert drawn == {(sort, name) for sort, registry in REGISTRIES.items() for name in registry.own()}
+
+
+def test_the_set_of_torchvision_is_drawn_without_a_download(pages, tmp_path):
+    assert pages("sketches").save("task", "torchvision", tmp_path) == "task_torchvision.png"

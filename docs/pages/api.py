@@ -1,16 +1,23 @@
 """The library: every public name with its signature, what its docstring says, and an example that a test runs.
 
-Classes that are returned and not made by the user, such as `Solution`, are told with what they offer.
+Classes are told with the methods and properties that they offer, those too that are returned and not made by the user, such as
+`Solution`. Annotations are those of the source, with links to what has an entry.
 """
 
+import ast
 import importlib
 import inspect
+import itertools
+import re
+import textwrap
+from dataclasses import is_dataclass
 from functools import cache
 
 import ggdln
 from ggdln.public import NAMES
+from ggdln.theory.predictor import Predictor
 from pages import DOCS
-from pages.markdown import docstring
+from pages.markdown import docstring, escape
 
 GROUPS = {
     "Data and gates": ("make_task", "fit_gates"),
@@ -31,6 +38,7 @@ RETURNED = {
     # class: the group that it stands in
     "ggdln.tasks.TaskData": "Data and gates",
     "ggdln.gates.FittedGates": "Data and gates",
+    "ggdln.theory.predictor.Predictor": "Theory",
     "ggdln.theory.solution.Solution": "Theory",
     "ggdln.theory.loops.LoopSolution": "Theory",
     "ggdln.theory.exact.ExactSolution": "Theory",
@@ -62,11 +70,55 @@ def reference(name):
     return None
 
 
+TYPES = "ggdln.core.types"
+SHORT = {"np": "numpy", "xr": "xarray", "os": "os"}
+"""Modules by the names that annotations have for them."""
+
+
+def definition(thing):
+    """The node of the parsed source that defines a function or a class; nothing if its source isn't Python of a file."""
+    try:
+        return ast.parse(textwrap.dedent(inspect.getsource(thing))).body[0]
+    except (OSError, TypeError):
+        return None
+
+
+def annotations(thing):
+    """Parameter -> annotation, as the source has it; "return" among them."""
+    node = definition(thing.__init__ if inspect.isclass(thing) and not is_dataclass(thing) else thing)
+    if isinstance(node, ast.ClassDef):
+        found = {line.target.id: line.annotation for line in node.body if isinstance(line, ast.AnnAssign)}
+    elif isinstance(node, ast.FunctionDef):
+        given = [*node.args.args, *node.args.kwonlyargs, *filter(None, (node.args.vararg, node.args.kwarg))]
+        found = {argument.arg: argument.annotation for argument in given} | {"return": node.returns}
+    else:
+        found = {}
+    return {name: written(annotation) for name, annotation in found.items() if annotation is not None}
+
+
+def written(annotation):
+    """An annotation as text, with full names of what has an entry."""
+    text = annotation.value if isinstance(annotation, ast.Constant) and annotation.value else ast.unparse(annotation)
+    text = re.sub(r"(?<![\w.])(np|xr|os)(?=\.)", lambda found: SHORT[found[0]], str(text))
+    return re.sub(r"(?<![\w.])[A-Z]\w+", lambda found: targets().get(found[0], found[0]), text)
+
+
 def signature(thing):
-    """The parameters without annotations."""
-    found = inspect.signature(thing)
-    plain = [p.replace(annotation=inspect.Parameter.empty) for p in found.parameters.values() if p.name != "self"]
-    return str(found.replace(parameters=plain, return_annotation=inspect.Signature.empty))
+    """Parameters with annotations and defaults, and what comes back."""
+    told, parts, found = annotations(thing), [], inspect.signature(thing)
+    parameters = [p for p in found.parameters.values() if p.name != "self"]
+    star = False
+    for p in parameters:
+        if p.kind is p.KEYWORD_ONLY and not star:
+            star = True
+            parts.append("*")
+        name = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "") + p.name
+        star |= p.kind is p.VAR_POSITIONAL
+        annotation = f": {told[p.name]}" if p.name in told else ""
+        blank = " " if annotation else ""
+        parts.append(name + annotation + ("" if p.default is p.empty else f"{blank}={blank}{p.default!r}"))
+    back = "" if inspect.isclass(thing) else told.get("return", "")
+    return f"({', '.join(parts)})" + (f" -> {back}" if back else "")
 
 
 def directive(kind, head, body, depth=4):
@@ -81,37 +133,80 @@ def example(name):
 
 
 def members(cls):
-    """What an object of a class offers: properties and methods with a docstring, its bases' included."""
+    """What an object of a class offers: its properties and methods, those of its bases included."""
     for name, member in inspect.getmembers(cls):
         thing = getattr(member, "func", member)  # of a cached property
         thing = getattr(thing, "fget", thing)
-        called = inspect.isfunction(thing) and thing is member
-        if (name.startswith("_") and name != "__call__") or not (thing.__doc__ if hasattr(thing, "__doc__") else None):
+        if (name.startswith("_") and name != "__call__") or name in INTERNAL or not inspect.isfunction(thing):
             continue
-        if not (inspect.isfunction(thing) and thing.__module__.startswith("ggdln")):
+        if cls is not Predictor and vars(Predictor).get(name) is member:
+            continue  # told once for all solutions
+        own = thing.__module__.startswith("ggdln")
+        if not inspect.getdoc(member if own else thing) or "metadata" in name or REQUEST.fullmatch(name):
             continue
-        if name in INTERNAL:
-            continue
-        kind = "method" if called else "attribute"
-        yield directive(kind, name + (signature(thing) if called else ""), docstring(thing, reference), 4)
+        body = docstring(inspect.getdoc(getattr(cls, name)) or "", reference) if own else borrowed(thing)
+        if thing is member:
+            yield directive("method", name + signature(thing), body, 4)
+        else:
+            told = annotations(thing).get("return")
+            yield directive("attribute", name + (f"\n:type: {told}" if told else ""), body, 4)
 
 
-INTERNAL = {"moments", "between", "diagonal", "dataset", "data", "coexisting"}
-"""Methods of `Solution` that its own modules call."""
+def borrowed(thing):
+    """The first sentence of what a base class of another package says of a method."""
+    package = thing.__module__.split(".")[0]
+    first = re.sub(r":\w+:`([^`<]+?)(?: <[^>]*>)?`", r"\1", inspect.getdoc(thing).split("\n\n")[0])
+    return f"{escape(' '.join(first.split()))} (From {PACKAGES.get(package, package)}.)"
+
+
+PACKAGES = {"sklearn": "scikit-learn"}
+REQUEST = re.compile(r"set_\w+_request")
+"""Methods by which scikit-learn routes arguments that these estimators don't have."""
+INTERNAL = {
+    "moments",
+    "between",
+    "diagonal",
+    "components",
+    "live",
+    "dataset",
+    "data",
+    "coexisting",
+    "filled",
+    "of",
+    "step_limit",
+}
+"""Methods that the library's own modules call."""
 
 
 def public(name):
     thing = getattr(ggdln, name)
-    kind = "class" if inspect.isclass(thing) else "function"
     body = docstring(thing, reference) + example(name)
-    return directive(kind, f"ggdln.{name}{signature(thing)}", body)
+    if not inspect.isclass(thing):
+        return directive("function", f"ggdln.{name}{signature(thing)}", body)
+    return directive("class", f"ggdln.{name}{signature(thing)}", "\n\n".join([body, *members(thing)]), 6)
 
 
 def returned(path):
     module, name = path.rsplit(".", 1)
     cls = getattr(importlib.import_module(module), name)
-    body = "\n\n".join([docstring(cls, reference), *members(cls)])
-    return directive("class", path, body, 6)
+    parts = [docstring(cls, reference)]
+    if issubclass(cls, Predictor) and cls is not Predictor:
+        shared = [n for n, m in vars(Predictor).items() if n not in INTERNAL and n[0] != "_" and vars(cls).get(n, m) is m]
+        names = ", ".join(f"{{py:obj}}`{n} <{targets()['Predictor']}.{n}>`" for n in shared if callable(getattr(Predictor, n)))
+        parts.append(f"Like all solutions it has {names}.")
+    return directive("class", path, "\n\n".join([*parts, *members(cls)]), 6)
+
+
+def types(used):
+    """The names that annotations in `used` have: what each stands for, and the sentence below it in the source."""
+    module = importlib.import_module(TYPES)
+    body = ast.parse(inspect.getsource(module)).body
+    for node, below in itertools.pairwise([*body, None]):
+        if isinstance(node, ast.AnnAssign) and re.search(rf"\b{node.target.id}\b", used):
+            is_told = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
+            told = docstring(below.value.value) if is_told else ""
+            meaning = f"`{ast.unparse(node.value)}`{'. ' + told if told else ''}"
+            yield directive("type", node.target.id, meaning)
 
 
 def page():
@@ -130,4 +225,11 @@ def page():
         parts += [f"## {group}", ""]
         parts += [public(name) for name in names]
         parts += [returned(path) for path, where in RETURNED.items() if where == group]
+    parts += [
+        "## Types",
+        "",
+        docstring(importlib.import_module(TYPES)),
+        "",
+        *types("\n".join(re.findall(r"\{py:\w+\} .*", "\n".join(parts)))),
+    ]
     return "\n".join(parts)

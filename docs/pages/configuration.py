@@ -1,10 +1,28 @@
 """Every key of the configuration: from the models that check it."""
 
 import json
+import typing
+
+from pydantic import BaseModel
 
 from ggdln.core.problems import accepted
 from ggdln.study.claims import Agreement, Claim, Control, ControlCondition, Measured, Sheet
-from ggdln.workflow.models import Batch, Digits, ExperimentValues, Machine, Network, Root, Sections, WrittenFigure
+from ggdln.study.conditions import Comparison
+from ggdln.study.panels.curves import Series
+from ggdln.study.panels.heatmap import Marked
+from ggdln.tasks._samples import OneVsRest
+from ggdln.workflow.models import (
+    Batch,
+    Choice,
+    Digits,
+    ExperimentValues,
+    Machine,
+    Network,
+    PartialBatch,
+    Root,
+    Sections,
+    WrittenFigure,
+)
 from pages.markdown import code, escape, table
 
 PARTS = {
@@ -16,13 +34,23 @@ PARTS = {
     "Experiments": (Sections, "experiments.NAME"),
     "Values of an experiment": (ExperimentValues, "experiments.NAME.paper, .assumed, .reduced, .varied"),
     "Networks": (Network, "experiments.NAME.assumed.network"),
+    "One class against others": (OneVsRest, "experiments.NAME.assumed.task.labels"),
+    "Jobs of an experiment": (PartialBatch, "experiments.NAME.batch, calibration.NAME.batch"),
     "Figures": (WrittenFigure, "figures.NAME"),
+    "A series": (Series, "figures.NAME.panels.LETTER.series[]"),
+    "The best point": (Marked, "figures.NAME.panels.LETTER.best"),
+    "Choices": (Choice, "calibration.NAME"),
     "Claims": (Sheet, "claims.FIGURE"),
     "A claim": (Claim, "claims.FIGURE.statements.NAME"),
     "What is measured": (Measured, "claims.FIGURE.statements.NAME.measured"),
     "A control": (Control, "claims.FIGURE.statements.NAME.control"),
     "The condition of a control": (ControlCondition, "claims.FIGURE.statements.NAME.control.condition"),
-    "Agreement": (Agreement, "claims.FIGURE.agreement"),
+    "A comparison": (
+        Comparison,
+        "claims.FIGURE.statements.NAME.condition.other, .condition.reference, .control.condition.other, "
+        "claims.FIGURE.agreement[].reference",
+    ),
+    "Agreement": (Agreement, "claims.FIGURE.agreement[]"),
 }
 LINKS = {
     "task": "task",
@@ -32,15 +60,20 @@ LINKS = {
     "panels": "panel",
     "condition": "condition",
 }
-BELOW = {
-    "digits": "Digits",
-    "batch": "Jobs",
-    "machine": "Machine",
-    "experiments": "Experiments",
-    "figures": "Figures",
-    "claims": "Claims",
-}
-"""Keys of the file whose values have a table of their own on the page."""
+TITLES = {model: title for title, (model, _) in PARTS.items()}
+
+
+def models(annotation):
+    """The models in a type."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for part in typing.get_args(annotation) for model in models(part)]
+
+
+def below(model, name, page=""):
+    """A link to the tables of the models that a key has as values, if they have some."""
+    titles = [TITLES[found] for found in models(model.model_fields[name].annotation) if found in TITLES]
+    return " ".join(f"[{title}]({page}#{title.lower().replace(' ', '-')})." for title in titles)
 
 
 def default(node, required):
@@ -52,15 +85,15 @@ def default(node, required):
 
 
 def rows(model, links=LINKS):
-    """Key, meaning, accepted values and default, of each key of a model."""
+    """Key, meaning, accepted values and default, of each key of a model; links: key -> page, nothing on a page of kinds."""
     schema = model.model_json_schema()
     found = []
     for name, node in schema.get("properties", {}).items():
         told = escape(_meaning(node))
-        if links and name in links:
+        more = below(model, name, "" if links else "configuration.md")
+        if links and name in links and not more:
             told += f"{' ' if told else ''}[All kinds]({links[name]}.md)."
-        if model is Root and name in BELOW:
-            told += f"{' ' if told else ''}[All keys](#{BELOW[name].lower()})."
+        told += f"{' ' if told and more else ''}{more}"
         found.append([code(name), told, escape(_words(node, schema)), default(node, name in schema.get("required", ()))])
     return found
 

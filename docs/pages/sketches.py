@@ -5,7 +5,10 @@ numbers. A sketch is a function of nothing that gives a figure; `SKETCHES` has t
 """
 
 import io
+import struct
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import matplotlib
 
@@ -23,6 +26,7 @@ from ggdln.observables import Sample
 from ggdln.study.compose import Figure, compose
 from ggdln.study.style import BLUE, GREY, INK, ORANGE, RC, RED, TEAL
 from ggdln.tasks import make_task
+from ggdln.tasks._digits import load_digits
 
 SKETCHES = {}
 
@@ -153,6 +157,30 @@ def carried(_):
     for ax, x, y in zip(axes, task.x[:6], task.y[:6], strict=True):
         ax.imshow(x.reshape(8, 8), cmap="Greys")
         ax.set_title(f"$y = {y:+.0f}$", fontsize=7)
+        ax.axis("off")
+    return figure
+
+
+@sketch("task", "torchvision")
+def downloaded(_):
+    """The set MNIST, as far as the embedded digits have it, in files as torchvision leaves them."""
+    held = load_digits()
+    order, parts = np.random.default_rng(0).permutation(len(held.labels)), {"train": slice(0, 60), "t10k": slice(60, 80)}
+    with TemporaryDirectory() as folder:
+        raw = Path(folder) / "MNIST/raw"
+        raw.mkdir(parents=True)
+        for part, chosen in parts.items():
+            images, labels = held.images[order[chosen]], held.labels[order[chosen]].astype(np.uint8)
+            head = struct.pack(">IIII", 2051, len(labels), 28, 28)
+            (raw / f"{part}-images-idx3-ubyte").write_bytes(head + images.tobytes())
+            (raw / f"{part}-labels-idx1-ubyte").write_bytes(struct.pack(">II", 2049, len(labels)) + labels.tobytes())
+        spec = {"kind": "torchvision", "name": "MNIST", "folder": folder, "P": 60, "P_t": 20, "labels": {"one_vs_rest": 3}}
+        task = make_task(spec, seed=2)
+    chosen = np.r_[np.flatnonzero(task.y > 0)[:3], np.flatnonzero(task.y < 0)[:3]]
+    figure, axes = row(6, 0.95, 1.25)
+    for ax, i in zip(axes, chosen, strict=True):
+        ax.imshow(task.x[i].reshape(28, 28), cmap="Greys")
+        ax.set_title(f"$y = {task.y[i]:+.0f}$", fontsize=7)
         ax.axis("off")
     return figure
 

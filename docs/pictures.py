@@ -1,13 +1,15 @@
-"""Keep small copies of the figures in docs/figures, for README and site: a PNG below 150 kB, and the curves as CSV.
+"""Keep small copies of the figures in docs/figures, for README and site: a PNG and the curves as CSV, each below 150 kB.
 
     python docs/pictures.py [FOLDER]        FOLDER: where figures/ and results/ are, this repository unless given
 
 `make docs` does so for figures that have been made here. A copy changes only where the figure does. CSV files have what lines show,
-their mean or median with its range, and no single draws: those are in the NetCDF files that a run leaves behind.
+their mean or median with its range, and no single draws: those are in the NetCDF files that a run leaves behind. Of densities and
+profiles, lines of many points, they have every second or third point and so on, as many as there is room for.
 """
 
 import csv
 import io
+import itertools
 import sys
 from pathlib import Path
 
@@ -23,6 +25,8 @@ from ggdln.workflow.config import default_files, load, read_config
 OUTPUT = ROOT / "docs/figures"
 MOST_BYTES = 150_000
 WIDEST = 1500
+LONG = 50
+"""Points from which on a line may be thinned out."""
 HEAD = ["panel", "shows", "experiment", "method", "series", "axis", "x", "centre", "low", "high"]
 
 
@@ -40,16 +44,29 @@ def small(picture):
 
 
 def numbers(layout, file, experiments):
-    """The lines of a figure, as the text of a CSV file."""
-    data, letters, text = store.groups(file), layout.letters(), io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(HEAD)
+    """The lines of a figure: a row for each point."""
+    data, letters = store.groups(file), layout.letters()
     for key, panel in layout.panels.items():
         table = panel.table(data, experiments)
         if table and table[0][:3] == HEAD[2:5]:
             axis = table[0][3]
-            writer.writerows([letters[key], plain(panel.heading()), *row[:3], axis, *row[3:7]] for row in table[1:])
-    return text.getvalue()
+            yield from ([letters[key], plain(panel.heading()), *row[:3], axis, *row[3:7]] for row in table[1:])
+
+
+def small_table(rows):
+    """A CSV file of at most so many bytes: of long lines every k-th point, from the first to the last, with the least k that does."""
+    lines = {}
+    for row in rows:
+        lines.setdefault(tuple(row[:6]), []).append(row)
+    for k in itertools.count(1):
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(HEAD)
+        for line in lines.values():
+            writer.writerows(line[:-1:k] + line[-1:] if len(line) >= LONG else line)
+        content = text.getvalue().encode()
+        if len(content) <= MOST_BYTES or k >= max(map(len, lines.values()), default=1):
+            return content
 
 
 def copies(folder, figures=None):
@@ -63,9 +80,7 @@ def copies(folder, figures=None):
         if file.exists():
             names = dict.fromkeys(experiment for experiment, _ in config.curves_of(name))
             experiments = {experiment: config.experiments[experiment].parameters() for experiment in names}
-            table = numbers(layout, file, experiments).encode()
-            if len(table) <= MOST_BYTES:  # that of many densities or profiles is larger, and is in the NetCDF file
-                found[f"{name}.csv"] = table
+            found[f"{name}.csv"] = small_table(numbers(layout, file, experiments))
     return found
 
 

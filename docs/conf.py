@@ -84,8 +84,15 @@ def prepare(app):
     pages.write()
 
 
+def leave_alone(app, pagename, templatename, context, doctree):
+    """Pages that are generated can't be edited on GitHub, where they aren't."""
+    if f"{pagename}.md" in pages.PAGES:
+        context["theme_source_branch"] = ""
+
+
 def setup(app):
     for name, role in ROLES.items():
         app.add_role(name, role)
     app.connect("config-inited", lambda app, config: prepare(app))
+    app.connect("html-page-context", leave_alone)
     return {"parallel_read_safe": True}

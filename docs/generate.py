@@ -13,6 +13,7 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import matplotlib
@@ -20,6 +21,7 @@ import matplotlib
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
+import xarray as xr
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "docs"), str(ROOT / "tools")]
@@ -125,11 +127,23 @@ GENERATED = {
 """What follows from code and configuration alone: path -> function that gives the text."""
 
 
+def commits(folder):
+    """How many figures in a folder have numbers that were put together at which commit, the latest file first."""
+    files = sorted(folder.glob("fig*.nc"), key=lambda file: -file.stat().st_mtime)
+    found = []
+    for file in files:
+        with xr.open_dataset(file, engine="netcdf4") as root:
+            # The version of the package and, in a checkout, the commit.
+            found += root.attrs["code_version"].split()[1:]
+    return dict(Counter(found))
+
+
 def main(claims=None):
     claims = Path(claims) if claims else ROOT / "results/claims.json"
     documents = {path: text() for path, text in GENERATED.items()}
     if claims.exists():
-        documents |= verdicts.documents(json.loads(claims.read_text()), (ROOT / "README.md").read_text())
+        readme = (ROOT / "README.md").read_text()
+        documents |= verdicts.documents(json.loads(claims.read_text()), readme, commits(claims.parent))
     else:
         print(f"There is no {claims}, which `make report` makes: verdicts are left as they are.")
     for path, text in documents.items():

@@ -5,6 +5,7 @@ from ggdln.study import words
 BEGIN, END = "<!-- verdicts: written by `make docs` -->", "<!-- end of verdicts -->"
 COLUMNS = {"holds": "holds", "partly": "holds in some draws", "fails": "doesn't hold", "untestable": "not testable here"}
 WORDS = {"holds": "hold", "partly": "hold in some draws", "fails": "don't hold", "untestable": "can't be tested here"}
+MADE = "The numbers of the figures were put together at commit"
 HEAD = ["panel", "claim", ">effect", ">draws", "verdict", "control"]
 CHANGED = [
     "Conditions were written down before they were put to all draws and variants. Some were changed after a first look:",
@@ -73,10 +74,22 @@ def summary(claims):
     return [*lines, "", "Those that don't hold in all draws:", "", *table(HEAD, open_ones)]
 
 
-def verdicts(content):
+def origin(commits):
+    """Of which commits the numbers are, in a paragraph; commits: how many figures were put together at each."""
+    if not commits:
+        return []
+    told = ", ".join(f"`{commit}` ({count} figure{'s' if count > 1 else ''})" for commit, count in commits.items())
+    return [
+        "",
+        f"{MADE} {told}.",
+        "A number is computed again when an edit concerns it, and only then, so single curves may be of earlier commits.",
+    ]
+
+
+def verdicts(content, commits=None):
     """The page with all verdicts, variants, findings and distances from the theory."""
     claims = content["claims"]
-    lines = ["# Verdicts", "", "Written by `make docs` from results/claims.json. Conditions: config/claims."]
+    lines = ["# Verdicts", "", "Written by `make docs` from results/claims.json. Conditions: config/claims.", *origin(commits)]
     lines += ["", *summary(claims), "", *CHANGED]
     for title, ours in (("What the paper says", False), ("What we add", True)):
         lines += ["", f"## {title}", "", *table(HEAD, [row(c) for c in claims if (c["source"] == "ours") is ours])]
@@ -171,11 +184,11 @@ def simulation(entry):
     return text
 
 
-def documents(content, readme):
-    """Path -> text of the pages, and of the README with its lines renewed."""
+def documents(content, readme, commits=None):
+    """Path -> text of the pages, and of the README with its lines renewed; commits: those of the figures' numbers, with counts."""
     before, _, rest = readme.partition(BEGIN)
     _, _, after = rest.partition(END)
-    pages = {"docs/verdicts.md": verdicts(content), "docs/agreement.md": agreement(content["agreement"])}
+    pages = {"docs/verdicts.md": verdicts(content, commits), "docs/agreement.md": agreement(content["agreement"])}
     if content.get("calibration"):
         pages["docs/calibration.md"] = calibration(content["calibration"])
     renewed = "\n".join([before + BEGIN, *overview(content["claims"]), END]) + after

@@ -9,7 +9,9 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+import xarray as xr
 from helpers import ROOT
 
 import ggdln
@@ -69,6 +71,21 @@ def test_verdicts_are_told_in_full(root, readme):
     assert pages["README.md"].startswith(readme[:begin])
     assert pages["README.md"].endswith(readme[end:])
     assert verdicts.documents(content, pages["README.md"]) == pages
+
+
+def test_verdicts_say_of_which_commits_the_numbers_are(generate, pages, monkeypatch, readme, root, tmp_path):
+    for number, version in enumerate(["0.1.0 aaa", "0.1.0 aaa", "0.1.0 bbb+changes", "0.1.0"]):
+        xr.Dataset(attrs={"code_version": version}).to_netcdf(tmp_path / f"fig{number}.nc")
+        os.utime(tmp_path / f"fig{number}.nc", (number, number))
+    found = generate.commits(tmp_path)
+    assert list(found.items()) == [("bbb+changes", 1), ("aaa", 2)]
+    content = json.loads((root / "tests/data/claims.json").read_text())
+    text = load_module(root, "verdicts").documents(content, readme, found)["docs/verdicts.md"]
+    assert "were put together at commit `bbb+changes` (1 figure), `aaa` (2 figures).\n" in text
+    (tmp_path / "verdicts.md").write_text(text)
+    monkeypatch.setattr(pages("verdicts"), "DOCS", tmp_path)
+    assert pages("verdicts").commits() == "`bbb+changes` (1 figure), `aaa` (2 figures)"
+    assert pages("verdicts").claims()
 
 
 def test_without_results_verdicts_stay_as_they_are(generate, monkeypatch, tmp_path, capsys):
@@ -140,6 +157,27 @@ def test_the_example_of_a_public_name_runs(root, name, tmp_path):
     command = [sys.executable, root / f"docs/examples/use_{name}.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
     assert done.returncode == 0, done.stderr
+
+
+# ---- Copies of figures
+
+
+def test_numbers_of_a_figure_fit_into_a_small_file(root):
+    """Short lines are whole; of long ones every k-th point is there, and both ends."""
+    pictures = load_module(root, "pictures")
+    few = [["a", "bias", "e", "theory", "theory", "N", str(n), *["0.123456"] * 3] for n in range(20)]
+    assert len(pictures.small_table(few).splitlines()) == 21
+    many = [["b", "density", "e", "gp", f"L = {L}", "x", str(i), *["0.123456"] * 3] for L in range(10) for i in range(1000)]
+    content = pictures.small_table(few + many)
+    assert len(content) <= pictures.MOST_BYTES
+    head, *rows = [line.split(",") for line in content.decode().splitlines()]
+    assert head == pictures.HEAD
+    assert rows[:20] == few
+    for L in range(10):
+        found = [int(row[6]) for row in rows if row[4] == f"L = {L}"]
+        assert (found[0], found[-1]) == (0, 999)
+        assert len(set(np.diff(found[:-1]).tolist())) == 1
+    assert pictures.small_table([]).decode().split() == [",".join(pictures.HEAD)]
 
 
 # ---- Pages that the site is built from code for

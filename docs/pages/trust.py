@@ -1,11 +1,11 @@
-"""Why the numbers may be believed: every document of evidence, what it says in a line, and the commit that wrote it."""
+"""Why the numbers may be believed: every document of evidence, what it says in a line, and the commit that last changed it."""
 
 import re
 import subprocess
 
 from pages import DOCS, ROOT
 from pages.markdown import table
-from pages.verdicts import claims, counts
+from pages.verdicts import claims, commits, counts
 
 EVIDENCE = {
     # document: (what it tells, how it is made)
@@ -55,6 +55,7 @@ def page():
     found = counts(claim for claim in claims() if claim["paper"])
     holds = ", ".join(f"{number} {name}" for name, number in found.items() if number)
     pages = "\n".join(shown)
+    made = f" The numbers behind the verdicts were put together at commit {commits()}." if commits() else ""
     return f"""\
 # Can it be trusted?
 
@@ -62,7 +63,11 @@ Of {sum(found.values())} statements that the paper makes about its figures, {hol
 that it holds, with the size of the effect, and with a control for which it must fail. Tables are generated from results, or
 printed by a test; findings and what is told of solutions are written by hand.
 
-{table(["document", "what it tells", "made by", "written at commit"], rows)}
+{table(["document", "what it tells", "made by", "last changed at commit"], rows)}
+The commit is the one that last changed the text of a document. What it tells was measured with the code of that commit or of an earlier
+one, and a later run that found the same has changed nothing. Numbers of figures are computed again when an edit concerns them, and only
+then; their files say in attributes with which code they were made.{made} Benchmarks are run by hand.
+
 The library is checked against closed forms, limits, Monte Carlo and other samplers; `make test`, `make test-all` and `make test-long` do so,
 and every number of a figure can be traced by the attributes of its file to code, configuration, seed and data.
 

@@ -2,6 +2,8 @@
 
 import re
 
+from verdicts import MADE
+
 from pages import DOCS
 
 OUTCOMES = ("hold", "hold in part of the draws", "don’t hold", "can’t be tested here")
@@ -27,6 +29,12 @@ def claims():
                 found.append(dict(zip(("statement", "effect", "draws", "verdict", "control"), cells[1:], strict=True)))
                 found[-1] |= {"figure": f"fig{number}", "panel": panel, "paper": paper, "outcome": outcome}
     return found
+
+
+def commits():
+    """The commits at which the numbers behind the verdicts were put together, in words; nothing if they aren't told."""
+    found = re.search(rf"^{MADE} (.+)\.$", (DOCS / "verdicts.md").read_text(), re.M)
+    return found[1] if found else ""
 
 
 def _outcome(verdict):

@@ -8,7 +8,8 @@
 # make docs             generated documents, and the site     make site               the site alone
 # make bench            benchmarks, into docs/benchmarks      make dist               wheel, sdist and source archive, in dist
 # make setup            the environment alone, in .venv       make lock               lock.toml, from pyproject.toml
-# make check-gpu        GPUs against the CPU: numbers, times  make help               this
+# make check-gpu        GPUs against CPU: numbers, times      make linkcheck          links of the site to other sites
+# make help             this
 #
 # CONFIG=mine.yaml adds to that of figures, report, calibrate and plan. If it has figures of its own, they are about these.
 # CORES=4 limits the cores; PROFILE=slurm runs the jobs on a cluster (docs/cluster.md); OPTIONS=--dry-run hands options to
@@ -36,7 +37,7 @@ PATIENT = $(if $(PROFILE),$(if $(wildcard workflow/profiles/$(PROFILE)/patient),
 SNAKEMAKE = export PATH="$(PATIENT)$(CURDIR)/$(VENV)/bin:$$PATH"; if [ -t 1 ]; then logger="--logger rich"; fi; snakemake $$logger $(WHERE) $(OPTIONS)
 OPTIONS ?=
 
-.PHONY: help setup new figures quick report calibrate plan test test-all test-long test-faults test-cluster lint types docs site bench check-gpu dist lock clean FORCE
+.PHONY: help setup new figures quick report calibrate plan test test-all test-long test-faults test-cluster lint types docs site linkcheck bench check-gpu dist lock clean FORCE
 .DEFAULT_GOAL := figures
 
 help:
@@ -129,6 +130,10 @@ SITE := docs/_build/site
 site: $(VENV)/ready-docs
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/sphinx-build -q -W --keep-going -j 2 -b dirhtml docs -d docs/_build/trees $(SITE)
 	@echo "$(SITE)/index.html is made, $$(du -sh $(SITE) | cut -f1)"
+
+# Needs a network. Tutorials aren't run for it.
+linkcheck: $(VENV)/ready-docs
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/sphinx-build -q -b linkcheck -D nb_execution_mode=off -D suppress_warnings=myst-nb.lexer docs -d docs/_build/trees-of-links docs/_build/links
 
 bench: $(VENV)/ready-test
 	$(VENV)/bin/python benchmarks/theory.py

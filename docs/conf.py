@@ -58,6 +58,11 @@ mathjax3_config = {
     "tex": {"macros": {"E": [r"\left\langle #1 \right\rangle", 1], "tr": r"\operatorname{tr}"}},
 }
 
+# Links to files of this repository are checked by tests and by the roles that make them; GitHub answers few of so many at a time.
+linkcheck_ignore = [r"https://github\.com/ggdln/ggdln/blob/", r"(?!https?:)"]
+linkcheck_timeout = 30
+linkcheck_retries = 2
+
 html_theme = "furo"
 html_title = "ggdln"
 html_favicon = html_logo = "_static/ggdln.svg"

@@ -75,6 +75,21 @@ def test_annotations_are_consistent(tmp_path):
     assert done.returncode == 0, done.stdout
 
 
+def test_the_checks_of_habits_are_there():
+    """Each command in the table of CONTRIBUTING.md is a target of make, or selects tests."""
+    table = (ROOT / "CONTRIBUTING.md").read_text().split("| habit | what checks it |")[1].split("\n\n")[0]
+    commands = re.findall(r"`((?:make|pytest) [^`]+)`", table)
+    assert len(commands) >= len(table.splitlines()) - 2
+    for command in commands:
+        program, *words = command.split()
+        if program == "make":
+            assert words[0] in TARGETS, command
+        else:
+            file, word = words[0], words[2] if len(words) > 1 else ""
+            tests = re.findall(r"^def (test_\w+)", (ROOT / file).read_text(), re.M)
+            assert [name for name in tests if word in name], command
+
+
 # ---- GitHub
 
 
@@ -130,6 +145,10 @@ def test_actionlint_finds_nothing_in_the_workflows(actionlint, tmp_path):
     found = actionlint(wrong)
     assert '"reff"' in found
     assert '"run-on"' in found
+
+
+def test_links_to_other_sites_are_checked_once_a_week():
+    assert "make linkcheck" in [step.get("run") for step in steps(ROOT / ".github/workflows/weekly.yml")]
 
 
 def test_the_site_that_is_published_is_the_one_that_is_built():

@@ -1,12 +1,15 @@
 """A question of the user's own through the workflow: what the documents print, on data and gates from files that count by content."""
 
 import hashlib
+import itertools
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -257,7 +260,7 @@ def test_make_answers_what_it_does_not_know():
     assert plan.stderr.strip().endswith("accepted: a folder, or default, slurm; did you mean 'slurm'?")
 
 
-# ---- What the README prints, word by word
+# ---- What documents print: that it is there, and what it does
 
 SHORT = [
     # The table of figures: what make hands to Snakemake, which is asked for all of them at once.
@@ -265,11 +268,97 @@ SHORT = [
     # Runs of hours, minutes or on a cluster are planned and not done; tests and installations have tests of their own.
     (r"^make (figures|quick|report)\b(?!/my_question)(?!.*mine\.yaml)(.*)$", r"make \1\2 OPTIONS='--dry-run --quiet'"),
     (r"^snakemake --report .*$", "make --dry-run report"),
-    (r"^snakemake (?!.*mine\.yaml)(.*)$", r"snakemake --dry-run --quiet all \1"),
-    (r"^make (test|test-all|test-long|test-faults|lint|types|docs|bench|dist|setup|calibrate)$", r"make --dry-run \1"),
-    (r"^pip install .*$", "true"),
+    (r"^(PATH=\S+ )?snakemake (?!.*mine\.yaml)(.*)$", r"\1snakemake --dry-run --quiet all \2"),
+    (r"^make (test\S*|lint|types|docs|bench|dist|setup|calibrate|check-gpu|linkcheck)$", r"make --dry-run \1"),
+    (r"^(pip install|git clone|git worktree) .*$", "true"),
+    (r"^cd \.\./ggdln-run && make figures(.*)$", r"make figures\1 OPTIONS='--dry-run --quiet'"),
     (r"^source (.*)$", r". \1"),
 ]  # fmt: skip
+
+
+PAGES = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True).stdout.split()
+VARIABLES = [*re.findall(r"^(\w+) \?=", (ROOT / "Makefile").read_text(), re.M), "NAME"]
+TARGETS = re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.M)
+OWN = {"mine", "my_question", "bands"}
+"""Questions that the documents make files for."""
+PROGRAMS = {"cd", "git", "pip", "source"}
+"""What else stands in commands of the documents."""
+
+
+def blocks(text):
+    """The commands in blocks of a document: those of bash, and those that are set in."""
+    fenced = re.findall(r"^```bash\n(.*?)^```", text, re.M | re.S)
+    rest = re.sub(r"^(```+|:::+).*?^\1$", "", text, flags=re.M | re.S)
+    set_in = re.findall(r"(?<=\n\n)((?:    \S.*\n|     +\S.*\n)+)", rest)
+    lines = "\n".join([*fenced, *set_in]).replace("\\\n", " ").splitlines()
+    return [line for line in (re.sub(r"\s+# .*", "", line).strip() for line in lines) if line]
+
+
+def in_words(text):
+    """The commands that stand in a sentence or a table."""
+    return re.findall(r"`((?:[A-Z_]+=\S+ )*(?:make|snakemake|python|pytest) [^`]+)`", text)
+
+
+def options():
+    """All options of snakemake and its plugins, and of pytest."""
+    from snakemake.cli import get_argument_parser
+
+    return {"snakemake": set(get_argument_parser()._option_string_actions), "pytest": {"-rP", "-k", "-m", "-q"}}
+
+
+def unknown(command, figures, known):
+    """What a command names that isn't there: targets, variables, files, options, figures, programs."""
+    found = []
+    for part in command.split(" && "):
+        program, *words = itertools.dropwhile(lambda word: re.match(r"[A-Z_]+=", word), shlex.split(part))
+        given = [word for word in words if not word.startswith("-")]
+        files = [w.split("=")[-1] for w in given if re.search(r"[\w/]\.(py|yaml)$", w)]
+        files += [w for w in given if w.startswith("workflow/")]
+        found += [w for w in files if not (ROOT / w).exists() and Path(w).stem not in OWN]
+        found += [w for w in given if (name := re.match(r"figures/(?:\w+/)?(\w+)\.", w)) and name[1] not in figures | OWN]
+        if program == "make":
+            found += [w for w in given if not re.match(rf"figures/|({'|'.join(VARIABLES)})=", w) and w not in TARGETS]
+            found += [w for w in given if w.startswith("PROFILE=") and not (ROOT / "workflow/profiles" / w[8:]).exists()]
+        elif program in ("snakemake", "pytest"):
+            found += [w for w in words if w.startswith("-") and w != "--" and w.split("=")[0] not in known[program]]
+        elif program == "python":
+            script = (ROOT / words[0]).read_text() if (ROOT / words[0]).is_file() else ""
+            found += [w for w in words if w.startswith("--") and w != "--help" and w not in script]
+        elif program not in PROGRAMS:
+            found.append(program)
+    return found
+
+
+def test_commands_of_the_documents_name_what_is_there():
+    names = {name for path in (*default_files(ROOT), ROOT / "config/gallery.yaml") for name in load([path]).get("figures", {})}
+    known = options()
+    for page in PAGES:
+        text = (ROOT / page).read_text()
+        for command in [*blocks(text), *in_words(text)]:
+            assert unknown(command, names, known) == [], f"{page}: {command}"
+    head = re.findall(r"^# (snakemake .*?)(?:  |$)", (ROOT / "Snakefile").read_text(), re.M)
+    assert head
+    assert [unknown(command, names, known) for command in head] == [[]] * len(head)
+
+
+@pytest.mark.parametrize("command", ["make figure", "make figures/fig9.pdf", "make plan PROFIL=slurm", "make plan PROFILE=slrum", "mak plan", "python benchmarks/cost.py", "python benchmarks/gpu.py --cards", "snakemake --core 8", "snakemake --configfile config/quik.yaml", "cd x && pytest tests/test_gone.py"])  # fmt: skip
+def test_what_a_command_names_wrongly_is_found(command):
+    assert len(unknown(command, {"fig1"}, options())) == 1
+
+
+@pytest.mark.slow
+def test_every_command_in_a_block_of_the_documents_is_planned(checkout):
+    """Those of the README have a test of their own, and so have the kinds of CONTRIBUTING.md."""
+    pages = [page for page in PAGES if page not in ("README.md", "CONTRIBUTING.md")]
+    commands = dict.fromkeys(command for page in pages for command in blocks((ROOT / page).read_text()))
+    assert {"make check-gpu", "make figures PROFILE=slurm", "snakemake --cores 8 figures/fig5.pdf"} <= set(commands)
+    environment = os.environ | {"PATH": f"{checkout}/.venv/bin:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
+    for command in dict.fromkeys(map(shortened, commands)):
+        result = subprocess.run(
+            ["bash", "-c", command], cwd=checkout, capture_output=True, text=True, env=environment, timeout=600
+        )
+        assert result.returncode == 0, (command, result.stdout[-2000:], result.stderr[-2000:])
+    assert not list((checkout / "figures").glob("fig*"))
 
 
 def shortened(command):

@@ -242,6 +242,13 @@ def test_the_page_of_the_configuration_tells_every_model(pages):
         assert anchor in [title.lower().replace(" ", "-") for title in configuration.PARTS]
 
 
+def test_the_page_of_commands_tells_every_target(pages, root):
+    told, _ = pages("running").help_text()
+    targets = {target.split()[1].split("/")[0] for target, _ in told}
+    assert targets == set(re.findall(r"^([a-z][a-z-]*):", (root / "Makefile").read_text(), re.M)) - {"clean"}
+    assert not [meaning for _, meaning in told if "make " in meaning]
+
+
 def test_every_kind_has_a_picture(pages):
     drawn = set(pages("sketches").SKETCHES)
     assert drawn == {(sort, name) for sort, registry in REGISTRIES.items() for name in registry.own()}

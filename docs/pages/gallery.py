@@ -16,10 +16,10 @@ SECTIONS = {"paper": "from the paper", "assumed": "assumed", "varied": "varied",
 HEAD = """\
 # Gallery
 
-Every figure of the paper, made by one command each from raw digits. The badges say how many of the paper's statements about a figure
-hold in our draws; the core-minutes are predicted for one core, and figures share work. The numbers as CSV are those of the lines;
-of densities and profiles they may have some of the points only, and a run leaves all in `results/fig1.nc` and the like. Questions that
-the paper leaves open have [figures of our own](#beyond-the-paper).
+Every figure of the paper, made by one command each from raw digits. The badges say how many of the paper's statements about a
+figure hold in our draws; the core-minutes are predicted for one core, and figures share work. The numbers as CSV are those of the
+lines; of densities and profiles they may have some of the points only, and a run leaves all in `results/fig1.nc` and the like.
+Questions that the paper leaves open have [figures of our own](#beyond-the-paper).
 
 """
 BEYOND = """\

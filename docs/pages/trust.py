@@ -64,9 +64,9 @@ that it holds, with the size of the effect, and with a control for which it must
 printed by a test; findings and what is told of solutions are written by hand.
 
 {table(["document", "what it tells", "made by", "last changed at commit"], rows)}
-The commit is the one that last changed the text of a document. What it tells was measured with the code of that commit or of an earlier
-one, and a later run that found the same has changed nothing. Numbers of figures are computed again when an edit concerns them, and only
-then; their files say in attributes with which code they were made.{made} Benchmarks are run by hand.
+The commit is the one that last changed the text of a document. What it tells was measured with the code of that commit or of an
+earlier one, and a later run that found the same has changed nothing. Numbers of figures are computed again when an edit concerns
+them, and only then; their files say in attributes with which code they were made.{made} Benchmarks are run by hand.
 
 The library is checked against closed forms, limits, Monte Carlo and other samplers; `make test`, `make test-all` and `make test-long` do so,
 and every number of a figure can be traced by the attributes of its file to code, configuration, seed and data.

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import typing
 
 import numpy as np
 import pytest
@@ -221,6 +222,15 @@ def test_the_page_of_the_library_tells_every_method(pages):
     assert not re.search(r"_request\(|metadata_routing", text)
     for name in NAMES:
         assert f" ggdln.{name}{api.signature(getattr(ggdln, name))}\n" in text
+
+
+def test_names_in_signatures_have_an_entry(pages):
+    """Those that are neither Python's nor those of another package, so that links to them lead somewhere."""
+    text = pages("api").page()
+    heads = re.findall(r"^:+\{py:(?:function|class|method)\} .*\)(?: -> .*)?$|^:type: .*$", text, re.M)
+    named = set(re.findall(r"(?<![\w.'])[A-Z]\w+", re.sub(r"\w+=|\w+(?=: )|'\w+'", "", "\n".join(heads))))
+    assert {"Array", "PerLayer", "Told"} <= named
+    assert named - set(typing.__all__) - {"PathLike", "None", "True", "False"} == set(entries(text, "type"))
 
 
 def test_the_page_of_the_configuration_tells_every_model(pages):

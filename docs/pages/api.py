@@ -40,6 +40,7 @@ RETURNED = {
     "ggdln.gates.FittedGates": "Data and gates",
     "ggdln.theory.predictor.Predictor": "Theory",
     "ggdln.theory.solution.Solution": "Theory",
+    "ggdln.theory.solution.Sweep": "Theory",
     "ggdln.theory.loops.LoopSolution": "Theory",
     "ggdln.theory.exact.ExactSolution": "Theory",
     "ggdln.theory.select.Selection": "Theory",

@@ -11,6 +11,7 @@ import pytest
 
 import ggdln
 from ggdln.core.errors import InputError
+from ggdln.core.types import NetworkKeywords
 from ggdln.public import LINES, NAMES
 
 PROGRAM = """
@@ -26,12 +27,15 @@ reveal_type(solution.predict(x, gates(x)))
 reveal_type(network)
 reveal_type(network.predict(x))
 reveal_type(ggdln.solve(x, gates(x), [0.0, 1.0], width=3, loops=1))
+ggdln.solve_exact(x, gates(x), [0.0, 1.0], width=3, depth=1, temperature=0.1)
 ggdln.solve(x, gates(x), [0.0, 1.0], width="3")
 ggdln.RandomGates(m=3)
+ggdln.solve_exact(x, gates(x), [0.0, 1.0], temperature=0.1, widht=3)
+ggdln.langevin(x, gates(x), [0.0, 1.0], x, gates(x), temperature=0.1, seed=0, width=3, sigma="1")
 """
 SEEN = ("FittedGates", "Solution", "tuple[", "GGDLNRegressor", "ndarray", "LoopSolution")
-WRONG = (14, 15)
-"""Lines in which a width is text, and M is written m."""
+WRONG = (15, 16, 17, 18)
+"""Lines in which a width is text, M is written m, width is misspelt, and sigma is text."""
 
 
 def test_every_public_name_is_listed_with_a_line_and_found():
@@ -67,6 +71,8 @@ def test_editors_complete_names_and_arguments():
         call = f"ggdln.{name}("
         seen = jedi.Script(f"import ggdln\n{call}").get_signatures(2, len(call))
         expected = list(inspect.signature(getattr(ggdln, name)).parameters)
+        if expected[-1:] == ["network"]:
+            expected[-1:] = NetworkKeywords.__annotations__
         assert [[parameter.name for parameter in signature.params] for signature in seen] == [expected] * len(seen), name
         assert seen, name
 

@@ -9,7 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from ggdln.core.errors import InputError
-from ggdln.core.types import Array
+from ggdln.core.types import Chances, Classes, Gatings, Inputs, OtherGatings, OtherInputs, Predicted, Values
 from ggdln.estimators.network import GatedNetwork
 from ggdln.theory.statistics import class_chances
 
@@ -28,7 +28,7 @@ class GGDLNClassifier(GatedNetwork, ClassifierMixin, BaseEstimator):
 
     classes_: np.ndarray
 
-    def fit(self, X: Array, y: Array, gates: Array | None = None) -> Self:
+    def fit(self, X: Inputs, y: Classes, gates: Gatings | None = None) -> Self:
         """Learn. `gates` (P, M) may be given as a matrix; those of new inputs must then be given too."""
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, ensure_min_samples=2)
         check_classification_targets(y)
@@ -43,7 +43,7 @@ class GGDLNClassifier(GatedNetwork, ClassifierMixin, BaseEstimator):
         signs = 2.0 * (of[:, None] == np.arange(len(self.classes_))) - 1
         return self._learn(X, signs[:, 1] if len(self.classes_) == 2 else signs, gates)
 
-    def decision_function(self, X: Array, gates: Array | None = None) -> np.ndarray:
+    def decision_function(self, X: OtherInputs, gates: OtherGatings | None = None) -> Values:
         """What the prediction follows from, at X (n, N0).
 
         For two classes, and for properties, the mean output in units of the standard deviation of a label, which is the output
@@ -52,14 +52,14 @@ class GGDLNClassifier(GatedNetwork, ClassifierMixin, BaseEstimator):
         mean, variance = self._label(X, gates)
         return mean if self._exclusive else mean / np.sqrt(np.maximum(variance, LEAST_VARIANCE))
 
-    def predict(self, X: Array, gates: Array | None = None) -> np.ndarray:
+    def predict(self, X: OtherInputs, gates: OtherGatings | None = None) -> Predicted:
         """The class of each input (n,), or its properties (n, C)."""
         found = self.decision_function(X, gates)
         if self._properties:
             return (found > 0).astype(int)
         return self.classes_[found.argmax(axis=1) if self._exclusive else (found > 0).astype(int)]
 
-    def predict_proba(self, X: Array, gates: Array | None = None) -> np.ndarray:
+    def predict_proba(self, X: OtherInputs, gates: OtherGatings | None = None) -> Chances:
         """Chance of each class (n, C), or of each property.
 
         It is the chance that a label is positive; of several classes, that the label of the class is the largest, with outputs

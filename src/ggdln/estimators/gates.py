@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ggdln.core.types import Array, GateValues
+from ggdln.core.types import GateValues, Inputs, OtherInputs
 from ggdln.estimators._seed import seed_of
 from ggdln.gates import FittedGates, Gates, fit_gates
 from ggdln.gates.local import Local
@@ -36,7 +36,7 @@ class GateTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         lines = [f"    {name}: {text}" for name, text in told.items()]
         cls.__doc__ = "\n".join([inspect.getdoc(kind) or "", "", *lines])
 
-    def fit(self, X: Array, y: Any = None) -> Self:
+    def fit(self, X: Inputs, y: Any = None) -> Self:
         """Fix the gates for training inputs X (n, N0)."""
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         parameters = self.get_params(deep=False)
@@ -44,7 +44,7 @@ class GateTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.gates_ = fit_gates({"kind": self.kind.kind_name()} | parameters, X, seed=seed)
         return self
 
-    def transform(self, X: Array) -> GateValues:
+    def transform(self, X: OtherInputs) -> GateValues:
         """Gate values (n, M) of inputs X (n, N0)."""
         check_is_fitted(self)
         return self.gates_(validate_data(self, X, dtype=np.float64, reset=False))

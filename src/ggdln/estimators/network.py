@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ggdln.core.errors import InputError
 from ggdln.core.problems import choices
-from ggdln.core.types import Array
+from ggdln.core.types import Gatings, OtherGatings, OtherInputs
 from ggdln.estimators._seed import seed_of
 from ggdln.estimators.gates import RandomGates
 from ggdln.gates import fit_gates
@@ -88,7 +88,7 @@ class GatedNetwork:
         check_is_fitted(self)
         return float(self.solution_.log_evidence)
 
-    def _learn(self, X: np.ndarray, y: np.ndarray, gates: Array | None) -> Self:
+    def _learn(self, X: np.ndarray, y: np.ndarray, gates: Gatings | None) -> Self:
         """Fit inputs X (P, N0) and labels y (P,) or (P, C), both already checked."""
         if self.method not in METHODS:
             raise InputError(f"method: got {self.method!r}, accepted: {choices(self.method, METHODS)}")
@@ -159,7 +159,7 @@ class GatedNetwork:
             g = self.gates_.transform(x) if hasattr(self.gates_, "transform") else self.gates_(x)
         return np.column_stack([x, np.ones(len(x))]) if self.bias else x, np.asarray(g, dtype=np.float64)
 
-    def _new(self, X: Array, gates: Array | None):
+    def _new(self, X: OtherInputs, gates: OtherGatings | None):
         """New inputs and gates, as the network sees them."""
         check_is_fitted(self)
         return self._seen(validate_data(self, X, dtype=np.float64, reset=False), gates)

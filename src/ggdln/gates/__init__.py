@@ -15,7 +15,7 @@ from ggdln.core import checks, seeds
 from ggdln.core.display import Shown
 from ggdln.core.errors import InputError
 from ggdln.core.kinds import REGISTRIES, Costs, Kind, Terms, Variable
-from ggdln.core.types import Array
+from ggdln.core.types import GateValues, Inputs, OtherInputs, OtherSubtasks, Subtasks
 
 Threshold = Annotated[float, Field(ge=-1000, le=1000, description="Threshold b of the gates")]
 
@@ -78,10 +78,10 @@ class FittedGates(Shown):
     def facts(self):
         return self.kind.spec() | self.report
 
-    def __call__(self, x: Array, subtask: Array | None = None, row: Array | None = None) -> np.ndarray:
-        """Gate values (P, M) of inputs x (P, N0).
+    def __call__(self, x: OtherInputs, subtask: OtherSubtasks | None = None, row: OtherSubtasks | None = None) -> GateValues:
+        """Gate values (n, M) of inputs x (n, N0).
 
-        `subtask` (P,) is needed where the gates depend on the sub-task, `row` (P,) where they are looked up.
+        `subtask` (n,) is needed where the gates depend on the sub-task, `row` (n,) where they are looked up.
         """
         x = checks.array("x", x, 2)
         features = next((self.arrays[name].shape[1] for name, dims in self.kind.dims.items() if dims[1:] == ("feature",)), None)
@@ -91,7 +91,7 @@ class FittedGates(Shown):
         return self.kind.values(x, subtask, **more, **self.arrays)
 
 
-def fit_gates(spec: Mapping[str, Any], x: Array, *, seed: int, draw: int = 0, subtask: Array | None = None) -> FittedGates:
+def fit_gates(spec: Mapping[str, Any], x: Inputs, *, seed: int, draw: int = 0, subtask: Subtasks | None = None) -> FittedGates:
     """Gates of `spec`, a mapping with "kind", "M" and the parameters of that kind, for unlabelled training inputs x.
 
     Draw number `draw`; random gates of the same draw are nested in M. Only kinds that learn look at the values of x; the

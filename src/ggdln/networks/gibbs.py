@@ -11,13 +11,13 @@ is no step size.
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, Unpack
 
 import torch
 import xarray as xr
 
 from ggdln.core.errors import ConvergenceError
-from ggdln.core.types import Array
+from ggdln.core.types import Gatings, Inputs, Labels, NetworkKeywords, OtherGatings, OtherInputs
 from ggdln.networks import pairs
 from ggdln.networks.data import Data
 from ggdln.networks.device import hosted
@@ -27,17 +27,17 @@ from ggdln.networks.state import State
 
 
 def sample_posterior(
-    x: Array,
-    gates: Array,
-    y: Array,
-    x_test: Array,
-    gates_test: Array,
+    x: Inputs,
+    gates: Gatings,
+    y: Labels,
+    x_test: OtherInputs,
+    gates_test: OtherGatings,
     *,
     temperature: float,
     seed: int,
     sampling: Sampling | None = None,
     runtime: Runtime | None = None,
-    **network: Any,
+    **network: Unpack[NetworkKeywords],
 ) -> xr.Dataset:
     """Draws from p(w) ~ exp(-1/(2T) sum (f - y)^2 - sum_l |w_l|^2 / (2 sigma_l^2)) by blocked Gibbs sweeps, at any depth.
 
@@ -56,9 +56,9 @@ def sample_posterior(
     U(chain, m, output, n, output2) = <a^c_m.a^d_n>/N_L, and train_mse is the mean over outputs too.
     """
     data = Data.checked(x, gates, y, x_test, gates_test)
-    network = network_of(sample_posterior, network)
+    shape = network_of(sample_posterior, **network)
     sampling = group_of("sampling", sampling).filled(Gibbs.defaults)
-    return Chains("sample_posterior", Gibbs(), data, network, temperature, seed, sampling, runtime).draw()
+    return Chains("sample_posterior", Gibbs(), data, shape, temperature, seed, sampling, runtime).draw()
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ the prior, where those directions already are in equilibrium. With `averaged` no
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, Unpack
 
 import torch
 import xarray as xr
 
 from ggdln.core import checks
-from ggdln.core.types import Array
+from ggdln.core.types import Gatings, Inputs, Labels, NetworkKeywords, OtherGatings, OtherInputs
 from ggdln.networks.data import Data
 from ggdln.networks.descent import power_iteration, start_vector
 from ggdln.networks.sampling import Chains
@@ -25,18 +25,18 @@ START_ITERATIONS, TRACK_EVERY = 30, 20
 
 
 def langevin(
-    x: Array,
-    gates: Array,
-    y: Array,
-    x_test: Array,
-    gates_test: Array,
+    x: Inputs,
+    gates: Gatings,
+    y: Labels,
+    x_test: OtherInputs,
+    gates_test: OtherGatings,
     *,
     temperature: float,
     seed: int,
     step: float | Step = 0.2,
     sampling: Sampling | None = None,
     runtime: Runtime | None = None,
-    **network: Any,
+    **network: Unpack[NetworkKeywords],
 ) -> xr.Dataset:
     """Langevin chains of gated networks, at any depth: `warmup` steps, then `draws` states, one every `thin` steps.
 
@@ -49,11 +49,11 @@ def langevin(
     A chain whose weights overflow has status diverged, and its draws are NaN from there on.
     """
     data = Data.checked(x, gates, y, x_test, gates_test)
-    network = network_of(langevin, network)
+    shape = network_of(langevin, **network)
     sampling = group_of("sampling", sampling).filled(Langevin.defaults)
     step = step if isinstance(step, Step) else Step(checks.number("step", step, 0, exclusive=True))
     sampler = Langevin(step.size, step.noise, checks.integer("warmup", sampling.warmup, 1))
-    return Chains("langevin", sampler, data, network, temperature, seed, sampling, runtime).draw()
+    return Chains("langevin", sampler, data, shape, temperature, seed, sampling, runtime).draw()
 
 
 @dataclass(frozen=True, eq=False)

@@ -155,8 +155,8 @@ class Runtime(_Settings):
 GROUPS = {"training": Training, "sampling": Sampling, "runtime": Runtime}
 
 
-def network_of(function, keywords):
-    """The `Network` of the keywords that a function was given beyond its own."""
+def network_of(function, **keywords):
+    """The `Network` of the keywords that a function was given beyond its own. Editors find them by way of this call."""
     own = [name for name, p in inspect.signature(function).parameters.items() if p.kind is p.KEYWORD_ONLY]
     accepted = [*_names(Network), *own]
     for name, value in keywords.items():

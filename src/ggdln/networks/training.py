@@ -6,7 +6,7 @@ budget and equal up to rounding.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ import xarray as xr
 
 from ggdln.core import checks, seeds
 from ggdln.core.progress import Progress
-from ggdln.core.types import Array
+from ggdln.core.types import Gatings, Inputs, Labels, NetworkKeywords, OtherGatings, OtherInputs
 from ggdln.networks.checkpoint import Checkpoint
 from ggdln.networks.data import Data
 from ggdln.networks.descent import Descent
@@ -29,17 +29,17 @@ EXPLODED = 1e6
 
 
 def train_ensemble(
-    x: Array,
-    gates: Array,
-    y: Array,
-    x_test: Array,
-    gates_test: Array,
+    x: Inputs,
+    gates: Gatings,
+    y: Labels,
+    x_test: OtherInputs,
+    gates_test: OtherGatings,
     *,
     runs: int,
     seed: int,
     training: Training | None = None,
     runtime: Runtime | None = None,
-    **network: Any,
+    **network: Unpack[NetworkKeywords],
 ) -> xr.Dataset:
     """Gated networks trained from `runs` initial weights of std sigma, numbered first_run, first_run + 1, ...
 
@@ -64,15 +64,15 @@ def train_ensemble(
     The attribute `failed` counts the last two, `dead_inputs` the training inputs without an active gate.
     """
     data = Data.checked(x, gates, y, x_test, gates_test)
-    network = network_of(train_ensemble, network)
-    ensemble = _Ensemble("train_ensemble", GatedNetwork, data, network, runs, seed, training, runtime)
+    shape = network_of(train_ensemble, **network)
+    ensemble = _Ensemble("train_ensemble", GatedNetwork, data, shape, runs, seed, training, runtime)
     return ensemble.train().assign_attrs(floor=ensemble.floor, dead_inputs=int((data.gates == 0).all(1).sum()))
 
 
 def train_relu(
-    x: Array,
-    y: Array,
-    x_test: Array,
+    x: Inputs,
+    y: Labels,
+    x_test: OtherInputs,
     *,
     width: int,
     sigma: float | tuple[float, ...] = 1.0,

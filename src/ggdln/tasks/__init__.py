@@ -14,6 +14,7 @@ from ggdln.core import seeds
 from ggdln.core.display import Shown
 from ggdln.core.errors import InputError
 from ggdln.core.kinds import REGISTRIES, Costs, Kind, Terms, Variable
+from ggdln.core.types import InputArray, LabelArray, OtherInputArray, OtherLabelArray, OtherSubtaskArray, SubtaskArray
 
 InputDimension = Annotated[int, Field(ge=1, le=1_000_000, description="Dimension N_0 of the inputs")]
 TrainingInputs = Annotated[int, Field(ge=1, le=1_000_000, description="Number P of training samples (of each sub-task)")]
@@ -30,12 +31,12 @@ class TaskData(Shown):
     each as (dimensions, values).
     """
 
-    x: np.ndarray
-    y: np.ndarray
-    x_test: np.ndarray
-    y_test: np.ndarray
-    subtask: np.ndarray = None
-    subtask_test: np.ndarray = None
+    x: InputArray
+    y: LabelArray
+    x_test: OtherInputArray
+    y_test: OtherLabelArray
+    subtask: SubtaskArray = None
+    subtask_test: OtherSubtaskArray = None
     notes: dict = field(default_factory=dict)
 
     def __post_init__(self):

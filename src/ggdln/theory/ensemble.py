@@ -12,12 +12,12 @@ import numpy as np
 
 from ggdln.core import checks
 from ggdln.core.errors import InputError
-from ggdln.core.types import Array
+from ggdln.core.types import OtherLabels, Runs, WhichRuns
 from ggdln.theory.statistics import are_classes, check_signs, error_chance
 
 
 def ensemble_statistics(
-    predictions: Array, y_test: Array, *, use: Array | None = None, variances: Array | None = None
+    predictions: Runs, y_test: OtherLabels, *, use: WhichRuns | None = None, variances: Runs | None = None
 ) -> dict[str, Any]:
     """Bias, variance, generalization error and error rate over test inputs, each with its error over runs or chains.
 

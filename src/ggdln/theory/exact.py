@@ -7,7 +7,7 @@ mean and variance follow from the draws without any noise of sampled outputs, <f
 import math
 from contextlib import suppress
 from functools import cached_property, partial
-from typing import Any, TypedDict
+from typing import Unpack
 
 import numpy as np
 import xarray as xr
@@ -17,7 +17,17 @@ from ggdln.core.blas import threads_for
 from ggdln.core.diagnostics import rhat_and_ess
 from ggdln.core.errors import ConvergenceError, InputError
 from ggdln.core.progress import Progress, reporter
-from ggdln.core.types import Array, Told
+from ggdln.core.types import (
+    Gatings,
+    GivenDraw,
+    Inputs,
+    Labels,
+    NetworkKeywords,
+    OrderParameter,
+    OtherGatings,
+    OtherInputs,
+    Told,
+)
 from ggdln.theory.evidence import log_evidence
 from ggdln.theory.montecarlo import Pace, Walker, fitted_form, log_volume
 from ggdln.theory.posterior import Posterior
@@ -43,18 +53,10 @@ ROUGHLY = 1.0
 """How far above its minimum the energy may be, about, at the centre of the quadratic form: less than its spread."""
 
 
-class NetworkKeywords(TypedDict, total=False):
-    """Keywords of a network: width, depth and sigma."""
-
-    width: float | tuple[float, ...]
-    depth: int
-    sigma: float | tuple[float, ...]
-
-
 def solve_exact(
-    x: Array,
-    gates: Array | None = None,
-    y: Array | None = None,
+    x: Inputs,
+    gates: Gatings | None = None,
+    y: Labels | None = None,
     *,
     temperature: float,
     draws: int = 100,
@@ -63,7 +65,7 @@ def solve_exact(
     seed: int = 0,
     solver: Solver | None = None,
     progress: Told | None = None,
-    **network: Any,
+    **network: Unpack[NetworkKeywords],
 ) -> "ExactSolution":
     """The posterior at any width, sampled: an `ExactSolution`.
 
@@ -82,8 +84,9 @@ def solve_exact(
     draws, chains = checks.integer("draws", draws, 4), checks.integer("chains", chains, 1)
     rounds = checks.integer("rounds", rounds, 1)
     temperature = checks.number("temperature", temperature, 0, exclusive=True)
-    training = Training.of(x, gates, y, depth=network.get("depth", 1), basis=solver.basis, form=solver.form)
-    shape = _shape(network, training.depth)
+    _check_keywords(network)
+    shape = _shape(**network)
+    training = Training.of(x, gates, y, depth=shape.depth, basis=solver.basis, form=solver.form)
     solution = saddle_point(training, shape, temperature, solver)
     with threads_for(solution.likelihood.form.side):
         modes = [_Mode(Posterior(solution, layers), seed) for layers in solution.coexisting(COEXISTING)]
@@ -107,16 +110,20 @@ def _mixing(traces):
     return float(rhat.max()), float(ess.min()), bool(rhat.max() <= RHAT_LIMIT and ess.min() >= ESS_LIMIT)
 
 
-def _shape(network, depth):
+def _check_keywords(network):
     unknown = set(network) - set(NetworkKeywords.__annotations__)
     if unknown:
         accepted = ", ".join(NetworkKeywords.__annotations__)
         raise InputError(f"{sorted(unknown)[0]}: solve_exact has no such keyword; accepted for the network: {accepted}")
     if "width" not in network:
         raise InputError("width: solve_exact needs the number of units of a layer, a whole number >= 1")
-    whole = partial(checks.integer, low=1)
-    width = checks.one_or_each("width", network["width"], whole, "a whole number >= 1", depth, "hidden layers")
-    return NetworkShape(width, network.get("sigma", 1.0), depth)
+
+
+def _shape(*, width, depth=1, sigma=1.0):
+    """The `NetworkShape`, with whole widths. Editors find the keywords of `solve_exact` by way of this call."""
+    depth, whole = checks.integer("depth", depth, 1), partial(checks.integer, low=1)
+    width = checks.one_or_each("width", width, whole, "a whole number >= 1", depth, "hidden layers")
+    return NetworkShape(width, sigma, depth)
 
 
 class _Mode:
@@ -212,12 +219,12 @@ class ExactSolution(Predictor):
         return xr.Dataset({name: (("chain", "draw"), values) for name, values in found.items()})
 
     @property
-    def log_evidence(self):
+    def log_evidence(self) -> float:
         """log p(y), see `ggdln.theory.evidence`; found on first use, by sampling between a Gaussian and the posterior."""
         return self._evidence[0]
 
     @property
-    def log_evidence_error(self):
+    def log_evidence_error(self) -> float:
         """Standard error of `log_evidence`."""
         return self._evidence[1]
 
@@ -234,11 +241,11 @@ class ExactSolution(Predictor):
         return float(np.logaddexp.reduce(values)), float(errors[values.argmax()])
 
     @cached_property
-    def order_parameters(self):
+    def order_parameters(self) -> list[OrderParameter]:
         """Means of V_1 ... V_L over the posterior, in the bases of `Solution.order_parameters`."""
         return in_gate_basis(self.training.powers, self._means, self.shape.variances)
 
-    def conditional_everywhere(self, x, gates):
+    def conditional_everywhere(self, x: OtherInputs, gates: OtherGatings) -> list[GivenDraw]:
         """Mean and variance of the output given each draw, (chain, draw, n), or (chain, draw, n, C), both 0 at dead inputs."""
         x, gates = self._checked(x, gates, "")
         live, sides = self.live(x, gates), self.training.sides

@@ -14,7 +14,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from ggdln.core import checks
 from ggdln.core.blas import threads_for
 from ggdln.core.errors import RankError
-from ggdln.core.types import Array, PerLayer
+from ggdln.core.types import Fitted, Gatings, Inputs, Labels, PerLayer
 from ggdln.theory.evidence import dead_log_density
 from ggdln.theory.kernels import gp_kernel, gp_variance
 from ggdln.theory.predictor import Predictor
@@ -24,9 +24,9 @@ from ggdln.theory.training import Training, along
 
 
 def gp_limit(
-    x: Array,
-    gates: Array | None = None,
-    y: Array | None = None,
+    x: Inputs,
+    gates: Gatings | None = None,
+    y: Labels | None = None,
     *,
     depth: int = 1,
     sigma: PerLayer = 1.0,
@@ -71,6 +71,7 @@ class GPSolution(Predictor):
     """
 
     width = math.inf
+    fitted: Fitted | None
 
     def __init__(self, model, temperature, sigma):
         self.training, self._model, self.temperature, self.sigma = model, model, temperature, sigma

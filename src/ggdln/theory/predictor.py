@@ -10,7 +10,7 @@ from ggdln.core import checks, seeds
 from ggdln.core.blas import threads_for
 from ggdln.core.display import Shown
 from ggdln.core.errors import InputError
-from ggdln.core.types import Array
+from ggdln.core.types import Covariance, Functions, Kernel, OtherGatings, OtherInputs, SecondGatings, SecondInputs, Values
 from ggdln.theory.display import facts, plot_eigenvalues
 
 MOST_ENTRIES = 2**25
@@ -23,7 +23,7 @@ class Predictor(Shown):
     training: Any
     log_evidence: Any
 
-    def predict(self, x: Array, gates: Array, *, covariance: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    def predict(self, x: OtherInputs, gates: OtherGatings, *, covariance: bool = False) -> tuple[Values, Values | Covariance]:
         """Mean and variance of the output at x (n, N0) with gates (n, M), both 0 at dead inputs.
 
         Two arrays (n,), or (n, C) for labels (P, C). With `covariance` the second is the covariance (n, n), or (n, C, n, C).
@@ -48,7 +48,7 @@ class Predictor(Shown):
             mean, spread = mean[:, 0], spread[:, 0, :, 0] if covariance else spread[:, 0]
         return mean, spread
 
-    def sample(self, x: Array, gates: Array, count: int = 1, *, seed: int = 0) -> np.ndarray:
+    def sample(self, x: OtherInputs, gates: OtherGatings, count: int = 1, *, seed: int = 0) -> Functions:
         """Functions from the posterior at x (n, N0) with gates (n, M), 0 at dead inputs: (count, n), or (count, n, C)."""
         x, gates = self._checked(x, gates, "")
         count, rng = checks.integer("count", count, 1), seeds.rng(seed, "sample")
@@ -60,7 +60,9 @@ class Predictor(Shown):
             done += number
         return result[..., 0] if self.training.outputs is None else result
 
-    def kernel(self, x: Array, gates: Array, x2: Array | None = None, gates2: Array | None = None) -> np.ndarray:
+    def kernel(
+        self, x: OtherInputs, gates: OtherGatings, x2: SecondInputs | None = None, gates2: SecondGatings | None = None
+    ) -> Kernel:
         """K~ between (x, gates) and (x2, gates2), default themselves, without the temperature: (n, n2), or (n, C, n2, C)."""
         x, gates = self._checked(x, gates, "")
         x2, gates2 = (x, gates) if x2 is None else self._checked(x2, gates2, "second ")
@@ -72,7 +74,7 @@ class Predictor(Shown):
             result[np.ix_(rows, range(sides), columns, range(sides))] = block
         return result[:, 0, :, 0] if self.training.outputs is None else result
 
-    def kernel_diagonal(self, x: Array, gates: Array) -> np.ndarray:
+    def kernel_diagonal(self, x: OtherInputs, gates: OtherGatings) -> Values:
         """K~(x, x) for each input: (n,), or (n, C)."""
         x, gates = self._checked(x, gates, "")
         result = np.zeros((len(x), self.training.sides))

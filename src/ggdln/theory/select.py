@@ -18,7 +18,7 @@ from ggdln.core import checks
 from ggdln.core.display import Shown
 from ggdln.core.errors import GgdlnError, InputError
 from ggdln.core.progress import Progress, reporter
-from ggdln.core.types import Array, Several, Told
+from ggdln.core.types import Gatings, Inputs, Labels, Several, Told
 from ggdln.theory.solution import NetworkShape, Solver, saddle_point, solver_of
 from ggdln.theory.training import Training
 
@@ -28,9 +28,9 @@ BOUNDS = {"width": (1.0, 1e7), "sigma": (1e-3, 1e3), "temperature": (1e-8, 1e3)}
 
 
 def select(
-    x: Array,
-    gates: Array,
-    y: Array,
+    x: Inputs,
+    gates: Gatings,
+    y: Labels,
     *,
     width: Several | None = None,
     sigma: Several | None = None,

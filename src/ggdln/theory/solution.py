@@ -22,7 +22,7 @@ from ggdln.core import checks
 from ggdln.core.blas import threads_for
 from ggdln.core.errors import ConvergenceError, InputError
 from ggdln.core.progress import Progress, reporter
-from ggdln.core.types import Array, PerLayer, Told
+from ggdln.core.types import Eigenvalues, Gatings, Inputs, Labels, OrderParameter, PerLayer, Told
 from ggdln.theory.evidence import log_evidence
 from ggdln.theory.predictor import Predictor
 from ggdln.theory.probe import NewInputs, Probe
@@ -83,7 +83,7 @@ class NetworkShape:
     """
 
     def __init__(self, width, sigma, depth):
-        positive = partial(checks.number, low=0, exclusive=True)
+        self.depth, positive = depth, partial(checks.number, low=0, exclusive=True)
         told, wide = "a number in (0, inf)", partial(positive, infinite=True)
         self.width = checks.one_or_each("width", width, wide, told, depth, "hidden layers")
         self.sigma = checks.one_or_each("sigma", sigma, positive, told, depth + 1, "layers of weights")
@@ -114,9 +114,9 @@ class NetworkShape:
 
 @overload
 def solve(
-    x: Array,
-    gates: Array | None = None,
-    y: Array | None = None,
+    x: Inputs,
+    gates: Gatings | None = None,
+    y: Labels | None = None,
     width: PerLayer | None = None,
     depth: int = 1,
     sigma: PerLayer = 1.0,
@@ -128,9 +128,9 @@ def solve(
 ) -> "Solution": ...
 @overload
 def solve(
-    x: Array,
-    gates: Array | None = None,
-    y: Array | None = None,
+    x: Inputs,
+    gates: Gatings | None = None,
+    y: Labels | None = None,
     width: PerLayer | None = None,
     depth: int = 1,
     sigma: PerLayer = 1.0,
@@ -141,9 +141,9 @@ def solve(
     progress: Told | None = None,
 ) -> "LoopSolution": ...
 def solve(
-    x: Array,
-    gates: Array | None = None,
-    y: Array | None = None,
+    x: Inputs,
+    gates: Gatings | None = None,
+    y: Labels | None = None,
     width: PerLayer | None = None,
     depth: int = 1,
     sigma: PerLayer = 1.0,
@@ -177,9 +177,9 @@ def solve(
 
 
 def solve_sweep(
-    x: Array,
-    gates: Array | None = None,
-    y: Array | None = None,
+    x: Inputs,
+    gates: Gatings | None = None,
+    y: Labels | None = None,
     *,
     widths: Iterable[float] | None = None,
     sigmas: Iterable[float] | None = None,
@@ -359,7 +359,7 @@ class Solution(Predictor):
         return self.likelihood.at(self.chain.b[-1])
 
     @property
-    def log_evidence(self):
+    def log_evidence(self) -> float:
         """log p(y) to leading order in 1/N, see `ggdln.theory.evidence`."""
         return log_evidence(self.training, self.temperature, self.hamiltonian)
 
@@ -369,7 +369,7 @@ class Solution(Predictor):
         return ["gates", *self.training.powers.kinds[1:]]
 
     @cached_property
-    def order_parameters(self) -> list[np.ndarray]:
+    def order_parameters(self) -> list[OrderParameter]:
         """V_1 ... V_L.
 
         V_1 is U_1 (M, M) in the basis of the gates, sigma^2 outside the span of the training gates; l > 1 by `bases`:
@@ -380,13 +380,13 @@ class Solution(Predictor):
         return in_gate_basis(self.training.powers, self.chain.v, self.shape.variances)
 
     @property
-    def span_gates(self):
+    def span_gates(self) -> list[np.ndarray | None]:
         """For each layer in the span form its (r_l, M) unit training gates, None for the others."""
         powers = self.training.powers
         return [None if points is None else powers.unit[points] for points in powers.points]
 
     @cached_property
-    def eigenvalues(self):
+    def eigenvalues(self) -> list[Eigenvalues]:
         """For each layer the eigenvalues (ascending) of V_l G_l^-1: sigma^2 in the GP limit. For L = 1 those of U_1."""
         return [sigma**2 * np.exp(layer.logs) for sigma, layer in zip(self.shape.sigmas[:0:-1], self.layers, strict=True)]
 

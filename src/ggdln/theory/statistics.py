@@ -6,13 +6,13 @@ import numpy as np
 from scipy.special import erfc, ndtr
 
 from ggdln.core.errors import InputError
-from ggdln.core.types import Array
+from ggdln.core.types import OtherLabels
 
 NODES = 40
 """Points of the Gauss-Hermite rule for the chance that one of several outputs is the largest."""
 
 
-def predictor_statistics(mean: Array, variance: Array, y: Array) -> dict[str, Any]:
+def predictor_statistics(mean: OtherLabels, variance: OtherLabels, y: OtherLabels) -> dict[str, Any]:
     """Bias, variance, generalization error and error rate, averaged over test inputs.
 
     mean, variance, y: (P_t,). bias = <(<f> - y)^2>, variance = <var f>, their sum is the generalization error.

@@ -18,6 +18,7 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 
 from ggdln.core.blas import threads_for
 from ggdln.core.errors import InputError
+from ggdln.core.types import OrderParameter
 from ggdln.theory.evidence import log_evidence
 from ggdln.theory.posterior import Posterior, hessian
 from ggdln.theory.predictor import Predictor
@@ -157,13 +158,13 @@ class LoopSolution(Predictor):
         return self.dataset(found, live, {"trusted": int(trusted), "stiffness": self.stiffness})
 
     @property
-    def log_evidence(self):
+    def log_evidence(self) -> float:
         """log p(y) to one loop: the mode, and the width of the posterior around it relative to that of the prior."""
         energy = self.posterior.log_prior_volume() - self._log_volume + self.likelihood.shift
         return log_evidence(self.training, self.temperature, energy)
 
     @property
-    def order_parameters(self):
+    def order_parameters(self) -> list[OrderParameter]:
         """Those of the saddle point."""
         return self.saddle.order_parameters
 

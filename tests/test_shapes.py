@@ -1,6 +1,7 @@
 """Arguments and results of the public functions have the shapes that their annotations say, for one output and for several.
 
-Dimensions that are named alike are of one length in all calls of a `with` block: P, n, N0, M and the outputs.
+Dimensions that are named alike are of one length in all calls of a `with` block: P, n, N0, M and the outputs. Datasets have names
+for their dimensions, and their variables say what they are.
 """
 
 import inspect
@@ -11,22 +12,26 @@ from importlib import import_module
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from beartype.door import die_if_unbearable
 from beartype.roar import BeartypeDoorHintViolation
 from jaxtyping import AbstractArray, jaxtyped
 
 import ggdln
 from ggdln.core.types import Kernel, OtherGatings, OtherInputs, Values
+from ggdln.core.variables import LABELS, NUMBER, SQUARES
 from ggdln.gates import FittedGates
 from ggdln.public import NAMES
 from ggdln.tasks import TaskData
 from ggdln.theory.exact import ExactSolution
 from ggdln.theory.gp import GPSolution
 from ggdln.theory.loops import LoopSolution
+from ggdln.theory.select import Selection
 from ggdln.theory.solution import Solution
 
 P, N, N2, N0, M = 14, 5, 4, 6, 3
-RETURNED = (TaskData, FittedGates, Solution, LoopSolution, ExactSolution, GPSolution)
+RETURNED = (TaskData, FittedGates, Solution, LoopSolution, ExactSolution, GPSolution, Selection)
+DIMENSIONS = {"input", "test", "output", "output2", "m", "n", "run", "chain", "draw", "width"}
 NETWORK = dict(width=12, temperature=0.1)
 WITHIN = dict(sampling=ggdln.Sampling(chains=2, draws=4, warmup=2, thin=1), seed=0, **NETWORK)
 
@@ -43,7 +48,7 @@ def shapes(hint):
 
 
 def has_shapes(hint):
-    own = inspect.isclass(hint) and issubclass(hint, AbstractArray)
+    own = inspect.isclass(hint) and issubclass(hint, (AbstractArray, xr.Dataset))
     return own or bool(shapes(hint)) or any(map(has_shapes, typing.get_args(hint)))
 
 
@@ -61,14 +66,22 @@ class Follower:
                 die_if_unbearable(np.asarray(value), shape)
         result = function(*arguments, **keywords)
         if found["return"] is not typing.Self:
-            die_if_unbearable(result, found["return"])
+            self.hold(result, found["return"])
         return result
+
+    def hold(self, result, hint):
+        die_if_unbearable(result, hint)
+        if isinstance(result, xr.Dataset):
+            assert set(result.dims) <= DIMENSIONS
+            assert {result.sizes[name] for name in ("input", "test") if name in result.dims} <= {N}
+            assert {variable.attrs.get("units", NUMBER) for variable in result.variables.values()} <= {LABELS, SQUARES, NUMBER}
+            assert [name for name, variable in result.variables.items() if not variable.attrs.get("long_name")] == []
 
     def attribute(self, owner, name):
         """The same for a property or a field."""
         member = inspect.getattr_static(type(owner), name, None)
         getter = member.func if isinstance(member, cached_property) else getattr(member, "fget", None)
-        die_if_unbearable(getattr(owner, name), hints(getter)["return"] if getter else hints(type(owner))[name])
+        self.hold(getattr(owner, name), hints(getter)["return"] if getter else hints(type(owner))[name])
         self.seen.add(f"{next(cls for cls in type(owner).__mro__ if name in self._own(cls)).__name__}.{name}")
 
     @staticmethod
@@ -112,6 +125,8 @@ def sample(request):
 def follow_solutions(follow, sample, path):
     x, g, y, other, g_other, second, g_second = sample
     frame = pd.DataFrame(x)
+    selection = follow(ggdln.select, x, g, y, width=[10, 20], sigma=1.0)
+    follow.attribute(selection, "curve")
     solution = follow(ggdln.solve, frame, g.tolist(), y, depth=2, **NETWORK)
     solution.save(path / "solution.nc")
     found = [
@@ -120,17 +135,21 @@ def follow_solutions(follow, sample, path):
         follow(ggdln.solve_exact, frame, g, y, draws=4, chains=2, **NETWORK),
         follow(ggdln.gp_limit, frame, g, y, temperature=0.1),
         *follow(ggdln.solve_sweep, x, g, y, widths=[10, 20], temperature=0.1),
-        follow(ggdln.select, x, g, y, width=[10, 20], temperature=0.1, sigma=1.0).solution,
+        selection.solution,
         ggdln.load(path / "solution.nc"),
     ]
     for solution in found:
         mean, variance = follow(solution.predict, other.tolist(), g_other)
         follow(solution.predict, other, g_other, covariance=True)
+        prediction = follow(solution.prediction, other, g_other)
+        np.testing.assert_allclose(prediction["mean"], mean, rtol=1e-9, atol=1e-12)
+        if isinstance(solution, (Solution, GPSolution)):  # the others estimate it together with its error
+            assert np.array_equal(prediction["variance"], variance)
         follow(solution.sample, other, g_other, 2)
         follow(solution.kernel, other, g_other, pd.DataFrame(second), g_second)
         follow(solution.kernel_diagonal, other, g_other)
         follow(ggdln.predictor_statistics, mean, variance, mean)
-        for name in ("order_parameters", "eigenvalues", "fitted"):
+        for name in ("order_parameters", "eigenvalues", "fitted", "traces"):
             if hasattr(type(solution), name) or name in hints(type(solution)):
                 follow.attribute(solution, name)
         if isinstance(solution, ExactSolution):
@@ -187,6 +206,7 @@ def follow_data(follow):
             follow(gates, task.x_test, task.subtask_test)
 
 
+@pytest.mark.filterwarnings("ignore:loops")
 def test_everything_public_has_the_shapes_that_it_says(sample, tmp_path):
     follow = Follower()
     with jaxtyped("context"):

@@ -24,19 +24,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ggdln.core.errors import ConfigError, InputError
 from ggdln.core.problems import choices, short, violations
-
-
-@dataclass(frozen=True)
-class Variable:
-    """What a reader must know about a measured quantity; `label` names an axis in TeX where `long_name` is too long."""
-
-    long_name: str
-    symbol: str = ""
-    equation: str = ""
-    label: str = ""
-    axes: tuple = ()  # names of rows and columns, for a matrix
-    single: bool = True  # one number at each point of a sweep
-    more_is_better: bool = False  # where it says how good something is
+from ggdln.core.variables import Variable
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,13 @@ import xarray as xr
 from ggdln.core import checks, seeds
 from ggdln.core.diagnostics import rhat_and_ess
 from ggdln.core.progress import Progress
+from ggdln.core.variables import described
 from ggdln.networks.checkpoint import Checkpoint
 from ggdln.networks.device import Place, runs_within, to_numpy
 from ggdln.networks.network import GatedNetwork
 from ggdln.networks.settings import floats_per_run, group_of
 from ggdln.networks.state import State
+from ggdln.networks.variables import CHAINS
 
 RHAT_LIMIT, ESS_LIMIT = 1.05, 100
 STATUS = ("finished", "diverged")
@@ -178,7 +180,7 @@ class Chains:
         verdict = dict(mixed=int(mixed), largest_rhat=float(largest), least_ess=float(least), failed=int(diverged.sum()))
         flags = dict(flag_values=list(range(len(STATUS))), flag_meanings=" ".join(STATUS))
         first = self.sampling.first_chain
-        return xr.Dataset(
+        found = xr.Dataset(
             {
                 "prediction": (("chain", "draw", *self.layout.prediction), results["prediction"]),
                 "train_mse": (("chain", "draw"), results["train_mse"]),
@@ -193,3 +195,4 @@ class Chains:
             coords={"chain": np.arange(first, first + self.sampling.chains)},
             attrs=self.attributes | verdict,
         )
+        return described(found, CHAINS)

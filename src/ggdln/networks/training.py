@@ -15,6 +15,7 @@ import xarray as xr
 from ggdln.core import checks, seeds
 from ggdln.core.progress import Progress
 from ggdln.core.types import Gatings, Inputs, Labels, NetworkKeywords, OtherGatings, OtherInputs
+from ggdln.core.variables import described
 from ggdln.networks.checkpoint import Checkpoint
 from ggdln.networks.data import Data
 from ggdln.networks.descent import Descent
@@ -24,6 +25,7 @@ from ggdln.networks.network import GatedNetwork, ReluNetwork
 from ggdln.networks.settings import FLOW_VECTORS, Network, Runtime, Training, floats_per_run, group_of, network_of
 from ggdln.networks.state import TrainingState
 from ggdln.networks.status import CONVERGED, DIVERGED, FLOOR, STATUS, UNFINISHED
+from ggdln.networks.variables import RUNS
 
 EXPLODED = 1e6
 
@@ -238,7 +240,7 @@ class _Ensemble:
         results = self.results
         flags = dict(flag_values=list(range(len(STATUS))), flag_meanings=" ".join(STATUS))
         failed = int(np.isin(results["status"], (DIVERGED, UNFINISHED)).sum())
-        return xr.Dataset(
+        found = xr.Dataset(
             {
                 "prediction": (("run", *self.layout.prediction), results["prediction"]),
                 "train_mse": ("run", results["train_mse"]),
@@ -249,6 +251,7 @@ class _Ensemble:
             coords={"run": np.arange(self.first_run, self.first_run + self.runs)},
             attrs=self.attributes | dict(failed=failed),
         )
+        return described(found, RUNS)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from ggdln.core.types import (
     OtherInputs,
     Told,
 )
+from ggdln.core.variables import NUMBER, Variable, described
 from ggdln.theory.evidence import log_evidence
 from ggdln.theory.montecarlo import Pace, Walker, fitted_form, log_volume
 from ggdln.theory.posterior import Posterior
@@ -51,6 +52,8 @@ of a thousand draws is ten times as large."""
 
 ROUGHLY = 1.0
 """How far above its minimum the energy may be, about, at the centre of the quadratic form: less than its spread."""
+
+ENERGY = Variable("energy of the order parameters, up to a constant", "E", units=NUMBER)
 
 
 def solve_exact(
@@ -126,6 +129,11 @@ def _shape(*, width, depth=1, sigma=1.0):
     return NetworkShape(width, sigma, depth)
 
 
+def _trace(level):
+    """The `Variable` of the trace of a layer."""
+    return Variable(f"mean diagonal entry of V_{level}, relative to the prior", f"tr V_{level} / r_{level}", units=NUMBER)
+
+
 class _Mode:
     """A `Posterior` in the coordinates of one of its modes, with the quadratic `Form` there."""
 
@@ -191,6 +199,8 @@ class ExactSolution(Predictor):
     evaluations     factorizations of the kernel
     """
 
+    traces: xr.Dataset
+
     def __init__(self, saddle, modes, chains, seed):
         self.saddle, self.training, self.shape, self.temperature = saddle, saddle.training, saddle.shape, saddle.temperature
         self.width, self.sigma, self.depth, self.dead = saddle.width, saddle.sigma, saddle.depth, saddle.dead
@@ -216,7 +226,8 @@ class ExactSolution(Predictor):
                 self._means[level] = self._means[level] + v / math.prod(shape)
         energies = np.stack([chain.energies for chain in self._chains])
         found = {"energy": energies} | {f"order_parameter_{level + 1}": trace for level, trace in enumerate(traces)}
-        return xr.Dataset({name: (("chain", "draw"), values) for name, values in found.items()})
+        dataset = xr.Dataset({name: (("chain", "draw"), values) for name, values in found.items()})
+        return described(dataset, dict(zip(found, (ENERGY, *map(_trace, range(1, self.depth + 1))), strict=True)))
 
     @property
     def log_evidence(self) -> float:
@@ -309,7 +320,7 @@ class ExactSolution(Predictor):
             if wanted:
                 yield *self._given(chain, inputs, (number, k), covariance=True), int(wanted)
 
-    def prediction(self, x, gates):
+    def prediction(self, x: OtherInputs, gates: OtherGatings) -> xr.Dataset:
         """The predictor with its Monte-Carlo errors: a Dataset over the inputs, and outputs if there are several.
 
         mean, variance; mean_error, variance_error: their standard errors from the finite number of draws; rhat, ess of the

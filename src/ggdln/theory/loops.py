@@ -14,11 +14,12 @@ import math
 import warnings
 
 import numpy as np
+import xarray as xr
 from scipy.linalg import cho_factor, cho_solve, eigh
 
 from ggdln.core.blas import threads_for
 from ggdln.core.errors import InputError
-from ggdln.core.types import OrderParameter
+from ggdln.core.types import OrderParameter, OtherGatings, OtherInputs
 from ggdln.theory.evidence import log_evidence
 from ggdln.theory.posterior import Posterior, hessian
 from ggdln.theory.predictor import Predictor
@@ -130,7 +131,7 @@ class LoopSolution(Predictor):
         found = [base + pair.mean(axis=0) + shift - base for base, pair, shift in zip(centre, pairs, shifted, strict=True)]
         return *found, pairs
 
-    def prediction(self, x, gates):
+    def prediction(self, x: OtherInputs, gates: OtherGatings) -> xr.Dataset:
         """The predictor with an estimate of its errors: a Dataset over the inputs, and outputs if there are several.
 
         mean, variance; mean_error, variance_error: from the finite number of points and from the next order of the expansion.

@@ -11,10 +11,22 @@ from ggdln.core.blas import threads_for
 from ggdln.core.display import Shown
 from ggdln.core.errors import InputError
 from ggdln.core.types import Covariance, Functions, Kernel, OtherGatings, OtherInputs, SecondGatings, SecondInputs, Values
+from ggdln.core.variables import LABELS, NUMBER, SQUARES, Variable, described
 from ggdln.theory.display import facts, plot_eigenvalues
 
 MOST_ENTRIES = 2**25
 """Predictions are made in blocks whose kernel with the training set has at most this many entries."""
+
+
+PREDICTION = {
+    "mean": Variable("mean of the output over the posterior", "<f(x)>", units=LABELS),
+    "variance": Variable("variance of the output over the posterior", "<df(x)^2>", units=SQUARES),
+    "mean_error": Variable("estimated error of the mean", units=LABELS),
+    "variance_error": Variable("estimated error of the variance", units=SQUARES),
+    "rhat": Variable("R-hat of the mean given a draw", units=NUMBER),
+    "ess": Variable("effective sample size of the mean given a draw", units=NUMBER),
+}
+"""What `prediction` of one solution or another holds."""
 
 
 class Predictor(Shown):
@@ -47,6 +59,11 @@ class Predictor(Shown):
         if self.training.outputs is None:
             mean, spread = mean[:, 0], spread[:, 0, :, 0] if covariance else spread[:, 0]
         return mean, spread
+
+    def prediction(self, x: OtherInputs, gates: OtherGatings) -> xr.Dataset:
+        """The mean and the variance of `predict` as a Dataset over the inputs, and outputs if there are several."""
+        mean, variance = self.predict(x, gates)
+        return self.dataset({"mean": mean, "variance": variance}, np.full(len(mean), True), {})
 
     def sample(self, x: OtherInputs, gates: OtherGatings, count: int = 1, *, seed: int = 0) -> Functions:
         """Functions from the posterior at x (n, N0) with gates (n, M), 0 at dead inputs: (count, n), or (count, n, C)."""
@@ -110,7 +127,7 @@ class Predictor(Shown):
             full = np.full((len(live), sides), (dead or {}).get(name, 0.0))
             full[live] = values.reshape(-1, sides)
             result[name] = (dims, full if several else full[:, 0])
-        return xr.Dataset(result, attrs=attributes)
+        return described(xr.Dataset(result, attrs=attributes), PREDICTION)
 
     def live(self, x, gates):
         """Which inputs have an active gate and are not zero: elsewhere f = 0 for all weights."""

@@ -19,12 +19,14 @@ from ggdln.core.display import Shown
 from ggdln.core.errors import GgdlnError, InputError
 from ggdln.core.progress import Progress, reporter
 from ggdln.core.types import Gatings, Inputs, Labels, Several, Told
+from ggdln.core.variables import LOG_EVIDENCE, PARAMETERS, described
 from ggdln.theory.solution import NetworkShape, Solver, saddle_point, solver_of
 from ggdln.theory.training import Training
 
 START = {"width": 100.0, "sigma": 1.0, "temperature": 0.1}
 BOUNDS = {"width": (1.0, 1e7), "sigma": (1e-3, 1e3), "temperature": (1e-8, 1e3)}
 """Of what is free; temperatures in units of the mean squared label."""
+CURVE = {"width": PARAMETERS["N"], "temperature": PARAMETERS["T"], "log_evidence": LOG_EVIDENCE} | PARAMETERS
 
 
 def select(
@@ -107,7 +109,7 @@ class Selection(Shown):
         if not np.isfinite(evidence).any():
             raise points[0]["error"]
         best = points[int(np.nanargmax(evidence))]
-        return cls({name: best[name] for name in (*START, "M")}, best["solution"], curve.squeeze(lonely))
+        return cls({name: best[name] for name in (*START, "M")}, best["solution"], described(curve.squeeze(lonely), CURVE))
 
 
 class _Climb:

@@ -2,20 +2,19 @@
 
 from functools import cache
 
-from ggdln.core.kinds import REGISTRIES, Variable
+from ggdln.core import variables
+from ggdln.core.kinds import REGISTRIES
+from ggdln.core.variables import PARAMETERS, Variable
+from ggdln.networks.variables import RUNS
 from ggdln.tasks import VARIABLES
 
 AXES = {
-    "M": Variable("number of gates", "M", label="number of gates $M$"),
-    "L": Variable("depth", "L", label="depth $L$"),
-    "N": Variable("width of the hidden layers", "N", label="width $N$"),
-    "sigma": Variable("standard deviation of the weight prior", "sigma", label=r"prior standard deviation $\sigma$"),
-    "T": Variable("temperature", "T", label="temperature $T$"),
+    **PARAMETERS,
     "b": Variable("threshold of the gates", "b", label="gate threshold $b$"),
     "P": Variable("training samples", "P", label="training samples $P$"),
     "N0": Variable("input dimension", "N_0", label="input dimension $N_0$"),
     "theta": Variable("angle between an input and the reference input", "theta", label=r"angle $\theta$"),
-    "run": Variable("number of the run"),
+    "run": RUNS["run"],
     "draw": Variable("independent draw of data and gates"),
     "point": Variable("index of the sweep point"),
 }
@@ -41,8 +40,4 @@ def _known(_):
 def described(dataset):
     """A copy of a dataset whose variables carry long_name, symbol and equation as attributes."""
     dataset = dataset.copy()
-    for name in dataset.variables:
-        found = describe(str(name))
-        texts = {"long_name": found.long_name, "symbol": found.symbol, "equation": found.equation}
-        dataset[name].attrs.update({key: text for key, text in texts.items() if text})
-    return dataset
+    return variables.described(dataset, {name: describe(str(name)) for name in dataset.variables})

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from ggdln.core.kinds import Costs, Terms, Variable
 from ggdln.experiments.methods import ERRORS, RUNS, Method, over_runs
+from ggdln.networks import variables as simulated
 from ggdln.networks.settings import Network, floats_per_run, pass_count, weight_count
 from ggdln.networks.status import CONVERGED, FLOOR
 from ggdln.observables import ReadoutSolution, observe
@@ -32,13 +33,10 @@ class Trained(Method):
         **ERRORS,
         **Predictor.variables,
         "runs_at_floor": Variable("runs that can't reach the stop rule and end at their least training error"),
-        "steps": Variable("steps of the integrator"),
+        "steps": simulated.RUNS["steps"],
     }
     run_variables: ClassVar[dict[str, Variable]] = {
-        "prediction": Variable("predictions of trained networks at the test inputs", "f(x_t)"),
-        "train_mse": Variable("training error of each network", "", "mean over training inputs of (f(x) - Y)^2"),
-        "status": Variable("how each run ended: 0 converged, 1 at its floor, 2 diverged, 3 unfinished"),
-        "U": Variable("readout statistics of each network", "U", "sum_i a_mi a_ni / N"),
+        name: simulated.RUNS[name] for name in ("prediction", "train_mse", "status", "U")
     }
 
     runs: int = Field(ge=2, le=100_000, description="Trained networks for each draw and point")

@@ -5,6 +5,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from ggdln.core.kinds import Costs, Look, Terms, Variable
+from ggdln.core.variables import LOG_EVIDENCE
 from ggdln.experiments.methods import Method
 from ggdln.observables import observe
 from ggdln.theory.gp import gp_limit
@@ -27,7 +28,7 @@ class Gp(Method):
     variables: ClassVar[dict[str, Variable]] = {
         "training_error": Variable("training error", "epsilon_t", "mean over training inputs of (<f(x)> - Y)^2"),
         "rank": Variable("rank of the kernel matrix", "", "rank K_GP"),
-        "log_evidence": Variable("log of the evidence", "log p(Y)", label=r"evidence $\log p(Y)$", more_is_better=True),
+        "log_evidence": LOG_EVIDENCE,
         "dead": Variable("training inputs without an active gate", "", "g(x) = 0"),
     }
 

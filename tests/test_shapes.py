@@ -31,6 +31,8 @@ from ggdln.theory.solution import Solution
 
 P, N, N2, N0, M = 14, 5, 4, 6, 3
 RETURNED = (TaskData, FittedGates, Solution, LoopSolution, ExactSolution, GPSolution, Selection)
+INTERNAL = {"moments", "between", "diagonal", "components", "conditional", "live", "dataset", "data", "coexisting"}
+"""What solutions offer to their own modules."""
 DIMENSIONS = {"input", "test", "output", "output2", "m", "n", "run", "chain", "draw", "width"}
 NETWORK = dict(width=12, temperature=0.1)
 WITHIN = dict(sampling=ggdln.Sampling(chains=2, draws=4, warmup=2, thin=1), seed=0, **NETWORK)
@@ -89,28 +91,31 @@ class Follower:
         return {**vars(cls), **inspect.get_annotations(cls)}
 
 
+THINGS = [*(getattr(import_module(module), name) for name, module in NAMES.items()), *RETURNED]
+CLASSES = {cls for thing in THINGS if inspect.isclass(thing) for cls in thing.__mro__ if cls.__module__.startswith("ggdln")}
+
+
+def functions():
+    """All that is public and can be called or is computed: functions, methods and properties."""
+    yield from (thing for thing in THINGS if not inspect.isclass(thing))
+    for cls in CLASSES:
+        for name, member in vars(cls).items():
+            function = getattr(member, "__func__", getattr(member, "func", getattr(member, "fget", member)))
+            public = name == "__call__" or not (name.startswith("_") or name in INTERNAL)
+            if public and inspect.isfunction(function):
+                yield function
+
+
 def shaped():
     """Qualified names of all that is public and has shapes in its annotations."""
-    things = {name: getattr(import_module(module), name) for name, module in NAMES.items()}
-    found = set()
-    for thing in [*things.values(), *RETURNED]:
-        if not inspect.isclass(thing):
-            found |= {thing.__qualname__} if any(map(has_shapes, hints(thing).values())) else set()
-            continue
-        for cls in thing.__mro__:
-            if cls.__module__.startswith("ggdln"):
-                found |= {f"{cls.__name__}.{name}" for name in _shaped_members(cls)}
-    return found
+    found = {function.__qualname__ for function in functions() if any(map(has_shapes, hints(function).values()))}
+    fields = ((cls, name, hint) for cls in CLASSES for name, hint in hints(cls).items() if name in inspect.get_annotations(cls))
+    return found | {f"{cls.__name__}.{name}" for cls, name, hint in fields if has_shapes(hint)}
 
 
-def _shaped_members(cls):
-    for name, member in vars(cls).items():
-        function = getattr(member, "func", getattr(member, "fget", member))
-        public = name == "__call__" or not name.startswith("_")
-        if public and inspect.isfunction(function) and any(map(has_shapes, hints(function).values())):
-            yield name
-    own = inspect.get_annotations(cls)
-    yield from (name for name, hint in hints(cls).items() if name in own and has_shapes(hint))
+def test_everything_public_is_annotated():
+    for function in functions():
+        assert set(hints(function)) == {*inspect.signature(function).parameters, "return"} - {"self", "cls"}, function
 
 
 @pytest.fixture(params=[(), (1,), (2,)], ids=["one output", "one in a matrix", "two"])

@@ -38,6 +38,6 @@ def _known(_):
 
 
 def described(dataset):
-    """A copy of a dataset whose variables carry long_name, symbol and equation as attributes."""
+    """A copy of a dataset whose variables say of themselves what is known of them, in attributes."""
     dataset = dataset.copy()
     return variables.described(dataset, {name: describe(str(name)) for name in dataset.variables})

@@ -75,7 +75,7 @@ class FittedGates(Shown):
     def __len__(self) -> int:
         return self.kind.M
 
-    def facts(self):
+    def facts(self) -> dict[str, Any]:
         return self.kind.spec() | self.report
 
     def __call__(self, x: OtherInputs, subtask: OtherSubtasks | None = None, row: OtherSubtasks | None = None) -> GateValues:

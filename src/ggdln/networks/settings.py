@@ -100,7 +100,7 @@ class Training(_Settings):
     first_run: int = _checked(0, checks.integer, low=0)
 
     @property
-    def step_limit(self):
+    def step_limit(self) -> int:
         """Steps after which a run is given up."""
         return MAX_STEPS[self.integrator] if self.max_steps is None else self.max_steps
 
@@ -115,7 +115,7 @@ class Sampling(_Settings):
     thin: int | None = _checked(None, checks.integer, low=1)
     first_chain: int = _checked(0, checks.integer, low=0)
 
-    def filled(self, defaults):
+    def filled(self, defaults: "Sampling") -> "Sampling":
         """With the numbers of `defaults` where there are none."""
         return replace(self, **{name: value for name, value in vars(defaults).items() if getattr(self, name) is None})
 

@@ -44,7 +44,7 @@ class TaskData(Shown):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, np.zeros(len(samples), dtype=np.int64))
 
-    def facts(self):
+    def facts(self) -> dict[str, Any]:
         found = {"P": len(self.x), "P_t": len(self.x_test), "N0": self.x.shape[1]}
         found |= {"C": self.y.shape[1]} if self.y.ndim == 2 else {}
         subtasks = int(self.subtask.max(initial=0)) + 1

@@ -94,11 +94,11 @@ class Selection(Shown):
     solution: Any
     curve: xr.Dataset
 
-    def facts(self):
+    def facts(self) -> dict[str, Any]:
         return self.best | {"log_evidence": self.solution.log_evidence, "tried": self.curve.log_evidence.size}
 
     @classmethod
-    def of(cls, axes, points, free):
+    def of(cls, axes: dict[str, list], points: list[dict[str, Any]], free: list[str]) -> "Selection":
         """From the axes and the points in the order of their product."""
         shape = [len(values) for values in axes.values()]
         names = ["log_evidence", *free]

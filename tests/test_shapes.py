@@ -27,10 +27,10 @@ from ggdln.theory.exact import ExactSolution
 from ggdln.theory.gp import GPSolution
 from ggdln.theory.loops import LoopSolution
 from ggdln.theory.select import Selection
-from ggdln.theory.solution import Solution
+from ggdln.theory.solution import Solution, Sweep
 
 P, N, N2, N0, M = 14, 5, 4, 6, 3
-RETURNED = (TaskData, FittedGates, Solution, LoopSolution, ExactSolution, GPSolution, Selection)
+RETURNED = (TaskData, FittedGates, Solution, LoopSolution, ExactSolution, GPSolution, Selection, Sweep)
 INTERNAL = {"moments", "between", "diagonal", "components", "conditional", "live", "dataset", "data", "coexisting"}
 """What solutions offer to their own modules."""
 DIMENSIONS = {"input", "test", "output", "output2", "m", "n", "run", "chain", "draw", "width"}
@@ -132,6 +132,8 @@ def follow_solutions(follow, sample, path):
     frame = pd.DataFrame(x)
     selection = follow(ggdln.select, x, g, y, width=[10, 20], sigma=1.0)
     follow.attribute(selection, "curve")
+    sweep = follow(ggdln.solve_sweep, x, g, y, widths=[10, 20], temperature=0.1)
+    follow(sweep.table)
     solution = follow(ggdln.solve, frame, g.tolist(), y, depth=2, **NETWORK)
     solution.save(path / "solution.nc")
     found = [
@@ -139,7 +141,7 @@ def follow_solutions(follow, sample, path):
         follow(ggdln.solve, x, g > 0, y.tolist(), loops=1, **NETWORK),
         follow(ggdln.solve_exact, frame, g, y, draws=4, chains=2, **NETWORK),
         follow(ggdln.gp_limit, frame, g, y, temperature=0.1),
-        *follow(ggdln.solve_sweep, x, g, y, widths=[10, 20], temperature=0.1),
+        *sweep,
         selection.solution,
         ggdln.load(path / "solution.nc"),
     ]

@@ -36,6 +36,13 @@ PARAMETERS = {
     "T": Variable("temperature", "T", label="temperature $T$", units=SQUARES),
 }
 """Of a network."""
+ARGUMENTS = {
+    "width": PARAMETERS["N"],
+    "sigma": PARAMETERS["sigma"],
+    "temperature": PARAMETERS["T"],
+    "M": PARAMETERS["M"],
+}
+"""The same by the names of arguments."""
 LOG_EVIDENCE = Variable("log of the evidence", "log p(Y)", label=r"evidence $\log p(Y)$", more_is_better=True, units=NUMBER)
 
 

@@ -19,14 +19,14 @@ from ggdln.core.display import Shown
 from ggdln.core.errors import GgdlnError, InputError
 from ggdln.core.progress import Progress, reporter
 from ggdln.core.types import Gatings, Inputs, Labels, Several, Told
-from ggdln.core.variables import LOG_EVIDENCE, PARAMETERS, described
+from ggdln.core.variables import ARGUMENTS, LOG_EVIDENCE, described
 from ggdln.theory.solution import NetworkShape, Solver, saddle_point, solver_of
 from ggdln.theory.training import Training
 
 START = {"width": 100.0, "sigma": 1.0, "temperature": 0.1}
 BOUNDS = {"width": (1.0, 1e7), "sigma": (1e-3, 1e3), "temperature": (1e-8, 1e3)}
 """Of what is free; temperatures in units of the mean squared label."""
-CURVE = {"width": PARAMETERS["N"], "temperature": PARAMETERS["T"], "log_evidence": LOG_EVIDENCE} | PARAMETERS
+CURVE = ARGUMENTS | {"log_evidence": LOG_EVIDENCE}
 
 
 def select(

@@ -23,6 +23,7 @@ from ggdln.core.blas import threads_for
 from ggdln.core.errors import ConvergenceError, InputError
 from ggdln.core.progress import Progress, reporter
 from ggdln.core.types import Eigenvalues, Gatings, Inputs, Labels, OrderParameter, PerLayer, Told
+from ggdln.core.variables import ARGUMENTS, LOG_EVIDENCE, NUMBER, Variable, described
 from ggdln.theory.evidence import log_evidence
 from ggdln.theory.predictor import Predictor
 from ggdln.theory.probe import NewInputs, Probe
@@ -39,6 +40,12 @@ STRANGE = 100
 """Labels that are so many times the outputs of the prior are in other units."""
 JUMP = 0.1
 """Change of the logarithm of an order parameter that shows, at the end of a bisection, that the minimum is another one."""
+TABLE = {
+    "hamiltonian": Variable("effective Hamiltonian at the saddle point, measured from the prior", "H_L", units=NUMBER),
+    "log_evidence": LOG_EVIDENCE,
+    "residual": Variable("residual of the saddle-point equation relative to its terms", units=NUMBER),
+}
+"""What the table of a sweep holds."""
 
 
 @dataclass(frozen=True)
@@ -236,13 +243,8 @@ class Sweep(list["Solution"]):
 
     def table(self) -> xr.Dataset:
         """H, evidence and residual along the axis."""
-        columns = {
-            "hamiltonian": ("H at the minimum, measured from the prior", [one.hamiltonian for one in self]),
-            "log_evidence": ("log p(y) to leading order in 1/N", [one.log_evidence for one in self]),
-            "residual": ("residual of the saddle-point equation, relative to its terms", [one.residual for one in self]),
-        }
-        data = {name: (self.axis, found, {"long_name": told}) for name, (told, found) in columns.items()}
-        return xr.Dataset(data, coords={self.axis: self.values})
+        data = {name: (self.axis, [getattr(one, name) for one in self]) for name in TABLE}
+        return described(xr.Dataset(data, coords={self.axis: self.values}), TABLE | ARGUMENTS)
 
     def switches(self, within: float = 0.01) -> list[tuple[float, float]]:
         """Where another minimum of H becomes the lowest: pairs of values that differ by this share of them, in rising order.

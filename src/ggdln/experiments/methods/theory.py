@@ -8,11 +8,10 @@ from pydantic import Field
 
 from ggdln.core.errors import InputError
 from ggdln.core.kinds import Costs, Look, Terms, Variable
-from ggdln.core.variables import LOG_EVIDENCE
 from ggdln.experiments.methods import Method
 from ggdln.observables import observe, wanted
 from ggdln.theory.loops import one_loop
-from ggdln.theory.solution import Solver, solve_sweep
+from ggdln.theory.solution import TABLE, Solver, solve_sweep
 
 
 class Theory(Method):
@@ -27,9 +26,7 @@ class Theory(Method):
     )
     variables: ClassVar[dict[str, Variable]] = {
         "training_error": Variable("training error", "epsilon_t", "mean over training inputs of (<f(x)> - Y)^2"),
-        "hamiltonian": Variable("effective Hamiltonian at the saddle point, measured from the prior", "H_L"),
-        "log_evidence": LOG_EVIDENCE,
-        "residual": Variable("residual of the saddle-point equation relative to its terms"),
+        **TABLE,
         "evaluations": Variable("factorizations of the kernel that the solve took"),
         "dead": Variable("training inputs without an active gate", "", "g(x) = 0"),
     }

@@ -210,7 +210,7 @@ def test_the_page_of_the_library_tells_every_method(pages):
         assert set(methods.split()) <= set(entries(sections[f"ggdln.{name}"], "method")), name
     assert "return_std: bool = False" in sections["ggdln.GGDLNRegressor"]
     predictor = entries(sections["ggdln.theory.predictor.Predictor"], "method")
-    assert set(predictor) == {"facts", "kernel", "kernel_diagonal", "plot", "predict", "sample", "save"}
+    assert set(predictor) == {"facts", "kernel", "kernel_diagonal", "plot", "predict", "prediction", "sample", "save"}
     for path in api.RETURNED:
         module, name = path.rsplit(".", 1)
         cls = getattr(importlib.import_module(module), name)
@@ -229,7 +229,7 @@ def test_names_in_signatures_have_an_entry(pages):
     text = pages("api").page()
     heads = re.findall(r"^:+\{py:(?:function|class|method)\} .*\)(?: -> .*)?$|^:type: .*$", text, re.M)
     named = set(re.findall(r"(?<![\w.'])[A-Z]\w+", re.sub(r"\w+=|\w+(?=: )|'\w+'", "", "\n".join(heads))))
-    assert {"Array", "PerLayer", "Told"} <= named
+    assert {"Inputs", "Values", "NetworkKeywords", "PerLayer", "Told"} <= named
     assert named - set(typing.__all__) - {"PathLike", "None", "True", "False"} == set(entries(text, "type"))
 
 

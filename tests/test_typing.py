@@ -30,12 +30,12 @@ reveal_type(ggdln.solve(x, gates(x), [0.0, 1.0], width=3, loops=1))
 ggdln.solve_exact(x, gates(x), [0.0, 1.0], width=3, depth=1, temperature=0.1)
 ggdln.solve(x, gates(x), [0.0, 1.0], width="3")
 ggdln.RandomGates(m=3)
-ggdln.solve_exact(x, gates(x), [0.0, 1.0], temperature=0.1, widht=3)
+ggdln.solve_exact(x, gates(x), [0.0, 1.0], temperature=0.1, widths=3)
 ggdln.langevin(x, gates(x), [0.0, 1.0], x, gates(x), temperature=0.1, seed=0, width=3, sigma="1")
 """
 SEEN = ("FittedGates", "Solution", "tuple[", "GGDLNRegressor", "ndarray", "LoopSolution")
 WRONG = (15, 16, 17, 18)
-"""Lines in which a width is text, M is written m, width is misspelt, and sigma is text."""
+"""Lines in which a width is text, M is written m, width has another name, and sigma is text."""
 
 
 def test_every_public_name_is_listed_with_a_line_and_found():

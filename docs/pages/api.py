@@ -200,14 +200,21 @@ def returned(path):
 
 def types(used):
     """The names that annotations in `used` have: what each stands for, and the sentence below it in the source."""
-    module = importlib.import_module(TYPES)
-    body = ast.parse(inspect.getsource(module)).body
+    body = ast.parse(inspect.getsource(importlib.import_module(TYPES))).body
+    aliases = {node.target.id: ast.unparse(node.value) for node in body if isinstance(node, ast.AnnAssign)}
     for node, below in itertools.pairwise([*body, None]):
-        if isinstance(node, ast.AnnAssign) and re.search(rf"\b{node.target.id}\b", used):
+        if isinstance(node, ast.ClassDef):
+            name, meaning = node.name, docstring(ast.get_docstring(node))
+        elif isinstance(node, ast.AnnAssign):
             is_told = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
             told = docstring(below.value.value) if is_told else ""
-            meaning = f"`{ast.unparse(node.value)}`{'. ' + told if told else ''}"
-            yield directive("type", node.target.id, meaning)
+            name = node.target.id
+            meaning = re.sub(r"\b[A-Z]\w+", lambda found: aliases.get(found[0], found[0]), aliases[name])
+            meaning = f"`{meaning}`{'. ' + told if told else ''}"
+        else:
+            continue
+        if re.search(rf"\b{name}\b", used):
+            yield directive("type", name, meaning)
 
 
 def page():
@@ -231,6 +238,6 @@ def page():
         "",
         docstring(importlib.import_module(TYPES)),
         "",
-        *types("\n".join(re.findall(r"\{py:\w+\} .*", "\n".join(parts)))),
+        *types("\n".join(re.findall(r"\{py:\w+\} .*|^:type: .*", "\n".join(parts), re.M))),
     ]
     return "\n".join(parts)

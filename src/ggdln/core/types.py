@@ -1,7 +1,8 @@
-"""Arrays by their shapes, for annotations: P training and n other inputs of dimension N0, M gates, and C outputs if several.
+"""Arrays by their shapes, for annotations: P training and n other inputs of dimension N0, M gates, and C outputs.
 
 An argument may be a list, an array or a data frame, whatever numpy makes an array of: to a type checker it is anything, and its
-annotation tells a reader, and a test, the shape. A result is an array of the shape that stands here.
+annotation tells a reader, and a test, the shape. A result is an array of the shape that stands here. The dimension *C is there
+if labels are (P, C), and not if they are (P,).
 """
 
 from collections.abc import Callable, Sequence

@@ -224,6 +224,7 @@ def test_monte_carlo_errors_are_honest():
         scatter = np.std([one[name] for one in found], axis=0, ddof=1).mean()
         told = np.mean([one[f"{name}_error"] for one in found])
         assert 0.6 < scatter / told < 1.6, name
+    np.testing.assert_allclose(found[0].variance, calls[0].predict(*test)[1], rtol=1e-12)
     assert not calls[0].mixed
     assert calls[0].ess < 130
     assert {"acceptance", "largest_rhat", "least_ess", "mixed"} <= set(found[0].attrs)

@@ -334,7 +334,7 @@ class ExactSolution(Predictor):
         ess_squares = rhat_and_ess(squares)[1]
         found = {
             "mean": mean,
-            "variance": squares.mean((0, 1)) * means[..., 0].size / (means[..., 0].size - 1),
+            "variance": variances.mean((0, 1)) + means.var((0, 1), ddof=1),
             "mean_error": means.std((0, 1), ddof=1) / np.sqrt(ess),
             "variance_error": squares.std((0, 1), ddof=1) / np.sqrt(ess_squares),
             "rhat": rhat,

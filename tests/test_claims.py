@@ -115,6 +115,9 @@ def test_agreement_allows_a_tolerance_and_two_errors():
     assert verdict_of(agrees | {"relative": 0.025}, data, measured)["holds"] == 1
     assert verdict_of(agrees | {"relative": 0.015}, data, measured)["holds"] == 0
     assert verdict_of(agrees | {"absolute": 0.21}, data, measured)["holds"] == 1
+    # Errors as large as the quantity itself agree with everything, and say nothing.
+    data["some/gd"]["bias_error"] += 5.0
+    assert verdict_of(agrees | {"relative": 0.025}, data, measured)["holds"] == 0
 
 
 def test_closer_compares_distances_from_a_reference():

@@ -7,7 +7,10 @@ from ggdln.study.conditions import Comparison, Condition
 
 
 class Agrees(Condition):
-    """|value - other| <= absolute + relative |other| + 2 standard errors, at nearly every point."""
+    """|value - other| <= absolute + relative |other| + 2 standard errors, at nearly every point.
+
+    Where two standard errors are larger than the other quantity itself nothing can be told, and the point doesn't count as met.
+    """
 
     meaning = "relative difference, mean over the points"
 
@@ -17,9 +20,10 @@ class Agrees(Condition):
     share: float = Field(0.9, gt=0, le=1, description="Least share of the points at which a draw has to meet the condition")
 
     def test(self, x, values, *, other, error, **_):
-        difference = values - other
-        allowed = (self.absolute or 0.0) + (self.relative or 0.0) * np.abs(other) + 2 * error
-        return np.mean(np.abs(difference) <= allowed) >= self.share, (difference / np.abs(other)).mean()
+        difference, absolute = values - other, self.absolute or 0.0
+        allowed = absolute + (self.relative or 0.0) * np.abs(other) + 2 * error
+        told = 2 * error <= np.maximum(np.abs(other), absolute)
+        return np.mean(told & (np.abs(difference) <= allowed)) >= self.share, (difference / np.abs(other)).mean()
 
     def words(self):
         terms = [] if self.relative is None else [f"{100 * self.relative:g} %"]

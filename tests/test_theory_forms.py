@@ -431,6 +431,13 @@ def test_progress_of_a_solve(capsys):
     assert "solve: 8 of 8 decades" in capsys.readouterr().err
     with pytest.raises(InputError, match="progress"):
         solve(*data, 12.0, progress="yes")
+    for several in (
+        lambda solver: solve_sweep(*data, widths=[5, 20, 80], solver=solver),
+        lambda solver: select(*data, width=20.0, sigma=[0.5, 1.0, 2.0], temperature=0.1, solver=solver),
+    ):
+        calls.clear()
+        several(Solver(progress=lambda *told: calls.append(told)))
+        assert calls[-1][:2] == (3, 3)
 
 
 def test_threads_are_given_back():

@@ -17,10 +17,10 @@ from scipy.optimize import minimize
 from ggdln.core import checks
 from ggdln.core.display import Shown
 from ggdln.core.errors import GgdlnError, InputError
-from ggdln.core.progress import Progress, reporter
-from ggdln.core.types import Gatings, Inputs, Labels, Several, Told
+from ggdln.core.progress import Progress
+from ggdln.core.types import Gatings, Inputs, Labels, Several
 from ggdln.core.variables import ARGUMENTS, LOG_EVIDENCE, described
-from ggdln.theory.solution import NetworkShape, Solver, saddle_point, solver_of
+from ggdln.theory.solution import NetworkShape, Solver, by_points, saddle_point
 from ggdln.theory.training import Training
 
 START = {"width": 100.0, "sigma": 1.0, "temperature": 0.1}
@@ -41,19 +41,18 @@ def select(
     depth: int = 1,
     loops: int = 0,
     solver: Solver | None = None,
-    progress: Told | None = None,
 ) -> "Selection":
     """The network with the largest evidence for inputs x (P, N0), gates (P, M) and labels y (P,) or (P, C): a `Selection`.
 
     width, sigma, temperature    a number is kept, several are tried, None is free: it is found by gradient
     M                            numbers of gates to try, for gates of which the first M are taken; None takes all
-    depth, loops, solver         as for `solve`; loops=1 corrects the evidence at each point that is tried
-    progress                     True, or a function (done, total, rate, seconds_left), told of points
+    depth, loops, solver         as for `solve`; loops=1 corrects the evidence at each point that is tried, and the progress of
+                                 the solver is that of points
 
     Free temperatures are above 0. A point without a solution has evidence NaN.
     """
     x, gates = checks.inputs(x, gates)
-    y, solver = checks.labels("y", y, len(x)), solver_of(solver)
+    y, (solver, report) = checks.labels("y", y, len(x)), by_points(solver)
     given = {"width": width, "sigma": sigma, "temperature": temperature}
     free = [name for name, value in given.items() if value is None]
     axes = {name: _values(name, value) for name, value in given.items() if value is not None}
@@ -61,7 +60,7 @@ def select(
     if max(counts) > gates.shape[1]:
         raise InputError(f"M: expected at most the {gates.shape[1]} gates given, got {max(counts)}")
     points, tried = [], list(itertools.product(*axes.values()))
-    told = Progress("select", "points", len(counts) * len(tried), reporter("progress", progress))
+    told = Progress("select", "points", len(counts) * len(tried), report)
     for count in counts:
         training = Training.of(x, gates[:, :count], y, depth=depth, basis=solver.basis, form=solver.form)
         for values in tried:

@@ -195,13 +195,12 @@ def solve_sweep(
     depth: int = 1,
     temperature: float = 0.0,
     solver: Solver | None = None,
-    progress: Told | None = None,
 ) -> "Sweep":
     """Solutions along `widths` or along `sigmas`, in the order given: a `Sweep`, which is a list of them.
 
     Each starts from those before it, kernels and gate features are shared, and the sweep runs from large to small. Other
-    arguments are those of `solve`, but that progress counts points. Where H has several minima, every solution is the lowest
-    one; `Sweep.switches` finds where it becomes another one.
+    arguments are those of `solve`; the progress of the solver is that of points. Where H has several minima, every solution is
+    the lowest one; `Sweep.switches` finds where it becomes another one.
     """
     if (widths is None) == (sigmas is None):
         raise InputError("widths, sigmas: give exactly one of them")
@@ -212,7 +211,7 @@ def solve_sweep(
     values = [checks.number(name, value, 0, exclusive=True, infinite=widths is not None) for value in values]
     if not values:
         raise InputError(f"{name}: expected at least one value")
-    solver = solver_of(solver)
+    solver, report = by_points(solver)
     training = Training.of(x, gates, y, depth=depth, basis=solver.basis, form=solver.form)
 
     def at(value, trail=()):
@@ -224,7 +223,7 @@ def solve_sweep(
     order = sorted(range(len(values)), key=lambda i: -values[i])
     solutions: list[Any] = [None] * len(values)
     trail = []
-    told = Progress("solve_sweep", "points", len(values), reporter("progress", progress))
+    told = Progress("solve_sweep", "points", len(values), report)
     for done, i in enumerate(order):
         solutions[i] = at(values[i], trail)
         coordinate = math.log(values[i])
@@ -281,6 +280,12 @@ def solver_of(solver):
     if not (solver is None or isinstance(solver, Solver)):
         raise InputError(f"solver: expected Solver(...), got {solver!r}")
     return solver or Solver()
+
+
+def by_points(solver):
+    """The settings for solves that don't tell their progress, and what tells that of all points instead."""
+    solver = solver_of(solver)
+    return replace(solver, progress=None), reporter("progress", solver.progress)
 
 
 def saddle_point(training, shape, temperature, solver, *, trail=(), coordinate=0.0):

@@ -134,6 +134,9 @@ def test_sets_of_scikit_learn(folder):
     assert set(two.y) == {-1, 1}
     assert two.notes["class_name"][1].tolist() == ["benign", "malignant"]
     assert make_task({"kind": "sklearn", "name": "diabetes", "P": 100, "P_t": 50}, seed=1).y.max() > 100
+    several = make_task({"kind": "sklearn", "name": "linnerud", "P": 15, "P_t": 5}, seed=1)
+    assert several.y.shape == (15, 3)
+    assert several.notes["output_name"][1].tolist() == ["Weight", "Waist", "Pulse"]
     digits = make_task({"kind": "sklearn", "name": "digits", "P": 200, "P_t": 50, "labels": {"one_vs_rest": 3}}, seed=1)
     assert digits.x.shape == (200, 64)
     assert abs((digits.y == 1).sum() - 20) <= 1
@@ -448,7 +451,7 @@ def test_what_is_wrong_with_a_file_is_named_before_anything_runs(case, damaged):
 
 
 def test_sets_that_are_not_there_are_named_with_those_that_are(folder):
-    assert "accepted: breast_cancer, diabetes, digits, iris, wine; did you mean 'digits'?" in told(
+    assert "accepted: breast_cancer, diabetes, digits, iris, linnerud, wine; did you mean 'digits'?" in told(
         {"kind": "sklearn", "name": "digit", "P": 1, "P_t": 1}
     )
     assert "task.folder = 'data'; accepted: a folder with the unpacked IDX files, or download: true; data/KMNIST/raw/train-images-idx3-ubyte is missing" in told({"kind": "torchvision", "name": "KMNIST"})  # fmt: skip

@@ -9,11 +9,11 @@ from pydantic import Field
 
 from ggdln.tasks._samples import FromSamples, Samples
 
-NAMES = ("breast_cancer", "diabetes", "digits", "iris", "wine")
+NAMES = ("breast_cancer", "diabetes", "digits", "iris", "linnerud", "wine")
 
 
 class Sklearn(FromSamples):
-    """A set of samples that scikit-learn carries, without a download; all but diabetes have classes."""
+    """A set of samples that scikit-learn carries, without a download: classes, a number (diabetes) or three (linnerud)."""
 
     place: ClassVar[str] = "name"
 
@@ -29,7 +29,10 @@ def _samples(name):
 
     found = getattr(datasets, f"load_{name}")()
     x, y = np.ascontiguousarray(found.data, dtype=np.float64), found.target
-    classes = "target_names" in found
-    y = np.asarray(found.target_names)[y] if classes else np.asarray(y, dtype=np.float64)
+    names = np.asarray(found.get("target_names", ()))
+    classes = bool(names.size) and y.ndim == 1
+    y = names[y] if classes else np.asarray(y, dtype=np.float64)
     checksum = hashlib.sha256(x.tobytes() + "\n".join(map(str, y.tolist())).encode()).hexdigest()
-    return Samples(x, y, source=f"{name} of scikit-learn", sha256=checksum, classes=classes)
+    return Samples(
+        x, y, source=f"{name} of scikit-learn", sha256=checksum, classes=classes, outputs=() if classes else tuple(names)
+    )

@@ -28,13 +28,16 @@ JOBS = {
     "relu": (train_relu, (X, Y, X_TEST), dict(runs=3, width=60), 42),
     "gibbs": (sample_posterior, DATA, dict(temperature=1e-4, sampling=Sampling(chains=3, draws=20, warmup=5)), 40),
     "langevin": (langevin, DATA, dict(temperature=0.1, sampling=Sampling(chains=3, draws=9, warmup=60, thin=11)), 100),
+    # in the second of three rounds
+    "gibbs rounds": (sample_posterior, DATA, dict(temperature=1e-4, sampling=Sampling(3, 6, 5, 1, rounds=3)), 45),
+    "langevin rounds": (langevin, DATA, dict(temperature=0.1, sampling=Sampling(3, 6, 30, 5, rounds=3)), 80),
 }
 
 
 def run(name, path, seconds=0.0):
     function, data, arguments, _ = JOBS[name]
     # so little memory that Gibbs samples chain after chain
-    runtime = Runtime(checkpoint=path, checkpoint_seconds=seconds, memory_mb=0.1 if name == "gibbs" else 4096)
+    runtime = Runtime(checkpoint=path, checkpoint_seconds=seconds, memory_mb=0.1 if "gibbs" in name else 4096)
     return function(*data, **(COMMON | arguments), runtime=runtime)
 
 

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+import xarray as xr
 from arviz_stats.base import array_stats
 
 from ggdln.core.diagnostics import rhat_and_ess
@@ -171,6 +172,28 @@ def test_chains_that_have_not_mixed_say_so():
     assert result.failed == 0
     assert result.largest_rhat > 1.05
     assert result.least_ess < 100
+
+
+@pytest.mark.parametrize("sampler", [sample_posterior, langevin])
+@pytest.mark.parametrize("memory_mb", [0.01, 4096], ids=["chain by chain", "together"])
+def test_chains_that_have_not_mixed_go_on(sampler, memory_mb):
+    """Three rounds of 6 draws are 18 draws, bit by bit; one round is enough once chains have mixed, or if one has diverged."""
+    arguments = dict(width=10, temperature=0.1, seed=0, runtime=Runtime(memory_mb=memory_mb))
+    rounds = sampler(*task(), **arguments, sampling=Sampling(chains=3, draws=6, warmup=8, thin=2, rounds=3))
+    at_once = sampler(*task(), **arguments, sampling=Sampling(chains=3, draws=18, warmup=8, thin=2))
+    assert (rounds.attrs.pop("rounds"), at_once.attrs.pop("rounds")) == (3, 1)
+    xr.testing.assert_identical(rounds, at_once)
+
+
+def test_rounds_end_with_mixing():
+    """Chains go on until they have mixed and not longer; a chain that has diverged doesn't get better by going on."""
+    arguments = dict(width=10, temperature=0.5, seed=0)
+    mixed = sample_posterior(*task(), **arguments, sampling=Sampling(chains=4, draws=10, warmup=20, rounds=50))
+    before = sample_posterior(*task(), **arguments, sampling=Sampling(4, 10, 20, rounds=mixed.rounds - 1))
+    assert 1 < mixed.rounds < 50
+    assert mixed.mixed
+    assert not before.mixed
+    assert langevin(*task(), **arguments, step=5.0, sampling=Sampling(3, 20, 100, 10, rounds=9)).rounds == 1
 
 
 def test_a_diverging_chain_is_reported():

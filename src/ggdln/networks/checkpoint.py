@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 logger = logging.getLogger(__name__)
-FORMAT = 1
+FORMAT = 2
 
 
 class Checkpoint:

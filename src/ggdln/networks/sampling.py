@@ -76,9 +76,16 @@ class _Group:
     state: State
     sweep: int = 0
 
+    def arrays(self):
+        """Arrays by name of what each chain needs to go on; their first dimension is the chain."""
+        return self.state.arrays() | {"streams": self.streams.state()}
+
 
 class Chains:
     """Chains started from the prior and drawn group after group; what is kept of them is collected in `results`.
+
+    In each round all chains are drawn on. There is another one if they haven't mixed and `rounds` allows it; `waiting` has what
+    a chain needs to go on by its number, until there is no need.
 
     label: names the random streams. sampler: an object with its settings as fields; `start(posterior, weights)` and
     `advance(posterior, state, streams, sweep)` give its state, of class `State`; `dtype` is its usual precision. data: a
@@ -94,45 +101,78 @@ class Chains:
         self.posterior = Posterior(gated, place.tensor(data.y).flatten(), network.sigmas, temperature)
         self.test_network = GatedNetwork.of(data.x_test, data.gates_test, network, place, data.outputs)
         self.group = runs_within(place, floats_per_run(*data.shape, network, data.outputs), runtime.memory_mb)
-        self.sweeps = sampling.warmup + sampling.draws * sampling.thin
+        self.made, self.waiting = 0, {}
 
         rule = dict(temperature=temperature, warmup=sampling.warmup, thin=sampling.thin, seed=self.seed)
         self.attributes = asdict(network) | rule | asdict(sampler)
         arguments = data._asdict() | self.attributes | asdict(sampling) | dict(label=label, group=self.group) | place.names
         self.store = Checkpoint(runtime.checkpoint, arguments, seconds=runtime.checkpoint_seconds)
-        kept, self.layout = (sampling.chains, sampling.draws), data.layout
-        self.results = dict(
-            prediction=np.full((*kept, *self.layout.prediction.values()), np.nan, dtype=place.host),
-            U_trace=np.full(kept, np.nan),
-            train_mse=np.full(kept, np.nan),
-            U=np.zeros((sampling.chains, *self.layout.readout.values())),
-        )
-        self.progress = runtime.progress
+        self.layout, self.progress = data.layout, runtime.progress
+        self.results = {"U": np.zeros((sampling.chains, *self.layout.readout.values()))} | self.no_draws()
+
+    def sweeps(self, rounds):
+        """Sweeps of a chain in the first so many rounds."""
+        return self.sampling.warmup + rounds * self.sampling.draws * self.sampling.thin if rounds else 0
+
+    def no_draws(self):
+        """Places for the draws of a round."""
+        kept = self.sampling.chains, self.sampling.draws
+        prediction = np.full((*kept, *self.layout.prediction.values()), np.nan, dtype=self.place.host)
+        return {"prediction": prediction, "U_trace": np.full(kept, np.nan), "train_mse": np.full(kept, np.nan)}
 
     def draw(self):
         """The Dataset that `sample_posterior` and `langevin` describe."""
         group = self.resume()
-        done = group.members.start * self.sweeps + group.sweep * len(group.members)
-        report = Progress(self.label, "sweeps", self.sampling.chains * self.sweeps, self.progress, done=done)
         while group.members:
-            while group.sweep < self.sweeps:
-                group.state = self.sampler.advance(self.posterior, group.state, group.streams, group.sweep)
-                group.sweep += 1
-                self.keep(group)
-                report.update(group.members.start * self.sweeps + group.sweep * len(group.members))
-                if self.store.due():
-                    self.save(group)
-            group = self.begin(group.members.stop)
+            group = self.draw_round(group)
+            self.made += 1
+            if self.made < self.sampling.rounds and not (self.diagnosis()["attributes"]["mixed"] or self.diverged().any()):
+                self.results |= {name: np.concatenate([self.results[name], new], 1) for name, new in self.no_draws().items()}
+                group = self.begin(0)
         self.save(group)
         return self.dataset()
 
-    def begin(self, first):
-        """The group of chains from `first` on, at draws from the prior; without members after the last chain."""
+    def draw_round(self, group):
+        """Draw the chains from those of `group` on to the end of a round; the group after the last, which is empty."""
+        before, end, chains = self.sweeps(self.made), self.sweeps(self.made + 1), self.sampling.chains
+
+        def done():
+            return chains * before + group.members.start * (end - before) + (group.sweep - before) * len(group.members)
+
+        report = Progress(self.label, "sweeps", chains * end, self.progress, done=done())
+        while group.members:
+            while group.sweep < end:
+                group.state = self.sampler.advance(self.posterior, group.state, group.streams, group.sweep)
+                group.sweep += 1
+                self.keep(group)
+                report.update(done())
+                if self.store.due():
+                    self.save(group)
+            self.put_by(group, needed=self.made + 1 < self.sampling.rounds)
+            group = self.begin(group.members.stop)
+        return group
+
+    def put_by(self, group, *, needed=True):
+        """Remember the chains of a group as they are now, or forget them."""
+        arrays = group.arrays()
+        for row, number in enumerate(group.members):
+            self.waiting.pop(number, None)
+            if needed:
+                self.waiting[number] = {name: array[row] for name, array in arrays.items()}
+
+    def begin(self, first, sweep=None):
+        """The group of chains from `first` on, at draws from the prior or, after so many sweeps, where they were put by;
+        without members after the last chain."""
+        sweep = self.sweeps(self.made) if sweep is None else sweep
         members = range(first, min(first + self.group, self.sampling.chains))
         numbers = [self.sampling.first_chain + k for k in members]
         streams = Streams([seeds.rng(self.seed, self.label, "chain", number) for number in numbers], self.place)
         if not members:
-            return _Group(members, streams, None)
+            return _Group(members, streams, None, sweep)
+        if sweep:
+            arrays = _stacked([self.waiting[number] for number in members])
+            streams.restore(arrays["streams"])
+            return _Group(members, streams, self.sampler.State.of(arrays, self.place), sweep)
         network = self.posterior.network
         weights = network.scaled(streams.normal(network.size), self.posterior.sigmas)
         return _Group(members, streams, self.sampler.start(self.posterior, weights))
@@ -142,16 +182,20 @@ class Chains:
         saved = self.store.load()
         if saved is None:
             return self.begin(0)
-        self.results = {name: saved[name] for name in self.results}
-        group = self.begin(int(saved["chain"]))
-        if group.members:
-            group.sweep, group.state = int(saved["sweep"]), self.sampler.State.of(saved, self.place)
-            group.streams.restore(saved["streams"])
-        return group
+        self.results, self.made = {name: saved[name] for name in self.results}, int(saved["made"])
+        rows = {name.removeprefix("waiting_"): array for name, array in saved.items() if name.startswith("waiting_")}
+        for row, number in enumerate(saved["waiting"]):
+            self.waiting[int(number)] = {name: array[row] for name, array in rows.items()}
+        return self.begin(int(saved["chain"]), int(saved["sweep"]))
 
     def save(self, group):
-        state = group.state.arrays() | dict(streams=group.streams.state()) if group.members else {}
-        self.store.save(self.results | state | dict(chain=np.array(group.members.start), sweep=np.array(group.sweep)))
+        if self.store.path is None:
+            return
+        if group.members:
+            self.put_by(group)
+        rows = {f"waiting_{name}": array for name, array in _stacked(list(self.waiting.values())).items()}
+        where = dict(waiting=list(self.waiting), made=self.made, chain=group.members.start, sweep=group.sweep)
+        self.store.save(self.results | rows | {name: np.array(value) for name, value in where.items()})
 
     def keep(self, group):
         """Store what the state of a group predicts, if it is one of those that are kept."""
@@ -166,33 +210,43 @@ class Chains:
         results["prediction"][rows, kept - 1] = prediction.reshape(-1, *self.layout.prediction.values())
         results["train_mse"][rows, kept - 1] = to_numpy(residual.square().mean(-1))
         results["U_trace"][rows, kept - 1] = np.trace(overlap, axis1=1, axis2=2)
-        results["U"][rows] += overlap.reshape(-1, *self.layout.readout.values()) / self.sampling.draws
+        results["U"][rows] += overlap.reshape(-1, *self.layout.readout.values())
+
+    def diverged(self):
+        """Whether a chain (chain,) has left the numbers."""
+        finite = (np.isfinite(self.results[name]).reshape(self.sampling.chains, -1).all(1) for name in ("prediction", "U"))
+        return ~np.logical_and(*finite)
+
+    def diagnosis(self):
+        """R-hat and effective sample size of all predictions and of tr U, and what follows from them."""
+        rhat, ess = rhat_and_ess(self.results["prediction"])
+        rhat_u, ess_u = rhat_and_ess(self.results["U_trace"])
+        # an input without an active gate is predicted 0 for ever: nothing to mix
+        largest, least = float(np.max(np.append(rhat, rhat_u))), float(np.min(np.append(ess, ess_u)))
+        mixed = int(largest <= RHAT_LIMIT and least >= ESS_LIMIT)
+        found = {"rhat": (tuple(self.layout.prediction), rhat), "ess": (tuple(self.layout.prediction), ess)}
+        found |= {"rhat_U": ((), rhat_u), "ess_U": ((), ess_u)}
+        return {"variables": found, "attributes": dict(mixed=mixed, largest_rhat=largest, least_ess=least)}
 
     def dataset(self):
-        results = self.results
-        finite = (np.isfinite(results[name]).reshape(self.sampling.chains, -1).all(1) for name in ("prediction", "U"))
-        diverged = ~np.logical_and(*finite)
-        rhat, ess = rhat_and_ess(results["prediction"])
-        rhat_u, ess_u = rhat_and_ess(results["U_trace"])
-        # an input without an active gate is predicted 0 for ever: nothing to mix
-        largest, least = np.max(np.append(rhat, rhat_u)), np.min(np.append(ess, ess_u))
-        mixed = bool(largest <= RHAT_LIMIT and least >= ESS_LIMIT)
-        verdict = dict(mixed=int(mixed), largest_rhat=float(largest), least_ess=float(least), failed=int(diverged.sum()))
+        results, diverged, diagnosis = self.results, self.diverged(), self.diagnosis()
         flags = dict(flag_values=list(range(len(STATUS))), flag_meanings=" ".join(STATUS))
         first = self.sampling.first_chain
         found = xr.Dataset(
             {
                 "prediction": (("chain", "draw", *self.layout.prediction), results["prediction"]),
                 "train_mse": (("chain", "draw"), results["train_mse"]),
-                "U": (("chain", *self.layout.readout), results["U"]),
+                "U": (("chain", *self.layout.readout), results["U"] / results["U_trace"].shape[1]),
                 "U_trace": (("chain", "draw"), results["U_trace"]),
-                "rhat": (tuple(self.layout.prediction), rhat),
-                "ess": (tuple(self.layout.prediction), ess),
-                "rhat_U": ((), rhat_u),
-                "ess_U": ((), ess_u),
+                **diagnosis["variables"],
                 "status": ("chain", diverged.astype(np.int8), flags),
             },
             coords={"chain": np.arange(first, first + self.sampling.chains)},
-            attrs=self.attributes | verdict,
+            attrs=self.attributes | dict(rounds=self.made) | diagnosis["attributes"] | dict(failed=int(diverged.sum())),
         )
         return described(found, CHAINS)
+
+
+def _stacked(rows):
+    """Arrays by name of several chains, of arrays by name of each."""
+    return {name: np.stack([row[name] for row in rows]) for name in rows[0]} if rows else {}

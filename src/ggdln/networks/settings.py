@@ -107,12 +107,16 @@ class Training(_Settings):
 
 @dataclass(frozen=True)
 class Sampling(_Settings):
-    """How many chains, draws kept of each, sweeps before the first and between them. None: the sampler's own number."""
+    """How many chains, draws kept of each, sweeps before the first and between them. None: the sampler's own number.
+
+    Chains that haven't mixed go on for as many draws again, until they have or have made so many `rounds`.
+    """
 
     chains: int | None = _checked(None, checks.integer, low=1)
     draws: int | None = _checked(None, checks.integer, low=1)
     warmup: int | None = _checked(None, checks.integer, low=0)
     thin: int | None = _checked(None, checks.integer, low=1)
+    rounds: int = _checked(1, checks.integer, low=1)
     first_chain: int = _checked(0, checks.integer, low=0)
 
     def filled(self, defaults: "Sampling") -> "Sampling":

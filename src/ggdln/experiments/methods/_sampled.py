@@ -32,6 +32,7 @@ class Sampled(Method):
     warmup: int = Field(ge=1, le=100_000_000, description="Steps or sweeps of each chain before samples are kept")
     samples: int = Field(200, ge=4, le=1_000_000, description="Samples kept of each chain")
     thin: int = Field(1, ge=1, le=1_000_000, description="Steps or sweeps between samples")
+    rounds: int = Field(1, ge=1, le=1000, description="Most rounds of so many samples; the next is made if chains haven't mixed")
 
     def sample(self, arrays, **settings):
         """The dataset of a sampler of `ggdln.networks`, for x, gates, y, x_test, gates_test and its keywords."""
@@ -48,7 +49,7 @@ class Sampled(Method):
                 sigma=network["sigma"],
                 temperature=network["T"],
                 seed=point.stream(self.kind_name()),
-                sampling=Sampling(self.chains, self.samples, self.warmup, self.thin),
+                sampling=Sampling(self.chains, self.samples, self.warmup, self.thin, self.rounds),
                 runtime=point.runtime(i),
             )
             use = (chains.status == 0).values
@@ -76,5 +77,5 @@ class Sampled(Method):
         sweeps = self.chains * (self.warmup + self.samples * self.thin)
         megabytes = self.itemsize * floats_per_run(sizes.P, sizes.N0, M, shape, sizes.C) / 1e6
         at_once = min(self.chains, max(1, int(memory_mb / megabytes)))
-        kept = 8 * self.chains * self.samples * sizes.P_t * sizes.C / 1e6
+        kept = 8 * self.chains * self.samples * self.rounds * sizes.P_t * sizes.C / 1e6
         return Terms(self.work(sweeps, sizes, M, shape), {"networks": at_once * megabytes, "samples": kept})

@@ -22,6 +22,8 @@ ESTIMATORS = [
     ggdln.GGDLNClassifier(),
     ggdln.GGDLNRegressor(method="gp"),
     ggdln.GGDLNClassifier(method="gp"),
+    ggdln.GGDLNRegressor(method="exact", method_params={"draws": 4, "chains": 2}),
+    ggdln.GGDLNClassifier(method="exact", method_params={"draws": 4, "chains": 2}),
 ]
 
 
@@ -57,6 +59,12 @@ def test_without_preparation_it_is_the_theory_itself(data):
     np.testing.assert_array_equal(same.predict(new), mean)
     matrix = clone(plain).fit(x, y, gates=fitted(x))
     np.testing.assert_array_equal(matrix.predict(new, gates=fitted(new)), mean)
+    kept = clone(plain).set_params(gates=fitted(x)).fit(x, y)
+    np.testing.assert_array_equal(kept.predict(new, gates=fitted(new)), mean)
+    with pytest.raises(InputError, match="gates: "):
+        clone(kept).fit(x[:30], y[:30])
+    with pytest.raises(InputError, match="gates: missing"):
+        kept.predict(new)
     with pytest.raises(InputError, match="gates: missing"):
         matrix.predict(new)
 

@@ -1,7 +1,10 @@
 """Tasks and gates from files and functions of the user's: what they give, and what each mistake is answered with."""
 
+import bz2
+import hashlib
 import json
 import os
+import pickle
 import struct
 
 import numpy as np
@@ -350,12 +353,55 @@ def test_sets_of_torchvision_are_read_from_the_disk(fashion, monkeypatch):
     assert (task.x.shape, task.x_test.shape) == ((20, 784), (10, 784))
     assert np.array_equal(task.y == 1, task.x[:, 0] % 10 == 3)
     asked = []
-    monkeypatch.setattr(torchvision, "fetch", lambda *where: asked.append(where))
+    monkeypatch.setattr(torchvision, "fetch", lambda *where: asked.append(where[:2]))
     make_task(fashion | {"download": True}, seed=1)
     assert asked == []
     with pytest.raises(InputError, match="train-images-idx3-ubyte is missing"):
         make_task(fashion | {"download": True, "name": "KMNIST"}, seed=1)
     assert asked == [("KMNIST", "data")]
+
+
+def test_usps_is_read_as_torchvision_does(folder):
+    """Its files are texts: a class from 1 to 10, then index:value with values from -1 to 1, which torchvision makes bytes."""
+    (folder / "data").mkdir()
+    rng = np.random.default_rng(0)
+    values = rng.uniform(-1, 1, (60, 256)).round(4)
+    for file, rows in (("usps.bz2", range(40)), ("usps.t.bz2", range(40, 60))):
+        lines = [" ".join([str(k % 10 + 1), *(f"{i + 1}:{v}" for i, v in enumerate(values[k]))]) for k in rows]
+        (folder / "data" / file).write_bytes(bz2.compress("\n".join(lines).encode()))
+    usps = {"kind": "torchvision", "name": "USPS", "labels": "classes"}
+    task = make_task(usps, seed=1)
+    assert (task.x.shape, task.y.shape, task.x_test.shape) == ((40, 256), (40, 10), (20, 256))
+    np.testing.assert_array_equal(task.x, ((values[:40] + 1) / 2 * 255).astype(np.uint8))
+    np.testing.assert_array_equal(task.y.argmax(1), np.arange(40) % 10)
+    digest = torchvision._samples.__wrapped__("USPS", "data", ()).sha256
+    lines[0] = "2" + lines[0][1:]
+    (folder / "data/usps.t.bz2").write_bytes(bz2.compress("\n".join(lines).encode()))
+    assert torchvision._samples.__wrapped__("USPS", "data", ()).sha256 != digest
+    (folder / "data/usps.t.bz2").write_bytes(b"no archive")
+    assert "task.folder = 'data'; accepted: a folder in which torchvision finds USPS, or download: true" in told(usps)
+
+
+def test_cifar10_is_read_only_with_the_checksums_that_torchvision_knows(folder, monkeypatch):
+    """Its files are pickles. Those that are not the known ones are never opened."""
+    cifar = {"kind": "torchvision", "name": "CIFAR10", "P": 30, "labels": {"one_vs_rest": 3}}
+    place = folder / "data/cifar-10-batches-py"
+    place.mkdir(parents=True)
+    known = torchvision.torchvision_sets().CIFAR10
+    for name in ["batches.meta", *(file for file, _ in known.train_list + known.test_list)]:
+        batch = {"data": np.full((20, 3072), 7, np.uint8), "labels": [k % 10 for k in range(20)], "label_names": list("abcdefghij")}
+        (place / name).write_bytes(pickle.dumps(batch))
+    assert "task.folder = 'data'; accepted: a folder in which torchvision finds CIFAR10, or download: true" in told(cifar)
+
+    def sums(pairs):
+        return [[file, hashlib.md5((place / file).read_bytes()).hexdigest()] for file, _ in pairs]
+
+    monkeypatch.setattr(known, "train_list", sums(known.train_list))
+    monkeypatch.setattr(known, "test_list", sums(known.test_list))
+    monkeypatch.setattr(known, "meta", known.meta | {"md5": sums([("batches.meta", "")])[0][1]})
+    task = make_task(cifar, seed=1)
+    assert (task.x.shape, task.x_test.shape) == ((30, 3072), (20, 3072))
+    assert (task.y == 1).sum() == 3
 
 
 def configuration(task=FILE, gates=None, **more):

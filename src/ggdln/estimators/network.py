@@ -33,7 +33,8 @@ class GatedNetwork:
     """Parameters and inputs of both estimators.
 
     gates           a transformer such as `RandomGates(M=16)`, which is the default; a mapping as for `ggdln.fit_gates`; or a
-                    function that gives gates (n, M) for inputs (n, N0). They are fitted to the inputs as the network sees them
+                    function that gives gates (n, M) for inputs (n, N0). They are fitted to the inputs as the network sees
+                    them. Or a matrix (P, M), a row for each training input; `predict` then needs one for each new input
     width           N, or one for each hidden layer
     depth           L, number of gated layers
     sigma           prior standard deviation of the weights, or one for each of the L + 1 layers
@@ -96,6 +97,7 @@ class GatedNetwork:
         if self.standardize:
             self.mean_, deviation = X.mean(axis=0), X.std(axis=0)
             self.scale_ = np.where(np.ptp(X, axis=0) > 0, deviation, np.inf)  # constant inputs become 0
+        gates = self._given() if gates is None else gates
         self.gates_ = None if gates is not None else self._fitted_gates(self._standardized(X), seed)
         x, g = self._seen(X, gates)
         self.width_, self.sigma_, self.temperature_ = self.width, self.sigma, self.temperature
@@ -131,6 +133,11 @@ class GatedNetwork:
         self.width_, self.sigma_, self.temperature_ = given.values()
         return given
 
+    def _given(self):
+        """The matrix of gates of the training set, if that is what the estimator was made with."""
+        matrix = not isinstance(self.gates, Mapping) and hasattr(self.gates, "__array__")
+        return self.gates if matrix or isinstance(self.gates, list | tuple) else None
+
     def _fitted_gates(self, x, seed):
         """Gates that were fitted to inputs x (P, N0), as a function of inputs."""
         gates = RandomGates(random_state=seed) if self.gates is None else self.gates
@@ -140,8 +147,8 @@ class GatedNetwork:
             return clone(gates).fit(x)
         if callable(gates):
             return gates
-        told = "a transformer such as RandomGates(M=16), a mapping with 'kind', or a function of inputs"
-        raise InputError(f"gates: got {gates!r}, accepted: {told}; a matrix is given to fit and predict")
+        told = "a transformer such as RandomGates(M=16), a mapping with 'kind', a function of inputs, or a matrix"
+        raise InputError(f"gates: got {gates!r}, accepted: {told}")
 
     def _standardized(self, X):
         return (X - self.mean_) / self.scale_ if self.standardize else X

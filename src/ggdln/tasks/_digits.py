@@ -99,8 +99,8 @@ def read_idx(path, dimensions):
     return np.frombuffer(content, np.uint8, offset=header).reshape(shape)
 
 
-def fetch(name, folder):
-    """Let torchvision put a set of images of this name into a folder."""
+def torchvision_sets():
+    """The module `torchvision.datasets`."""
     import torch
 
     if torch.version.cuda is None:
@@ -112,4 +112,10 @@ def fetch(name, folder):
                 library.define(f"{operator}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
     from torchvision import datasets
 
-    getattr(datasets, name)(folder, download=True)
+    return datasets
+
+
+def fetch(name, folder, parts=({},)):
+    """Let torchvision put a set of images of this name into a folder, with each of these arguments."""
+    for part in parts:
+        getattr(torchvision_sets(), name)(folder, **part, download=True)

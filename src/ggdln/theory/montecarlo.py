@@ -146,8 +146,11 @@ class Walker:
 
     def __init__(self, energy, form, rng, *, weight=1.0, pace=None, force=None):
         self.energy, self.form, self.rng, self.weight = energy, form, rng, weight
-        self.force = force or (lambda u: energy(u)[1])
+        self.force = force or self._slope
         self.pace = Pace() if pace is None else pace
+
+    def _slope(self, u):
+        return self.energy(u)[1]
 
     def place(self, s):
         """Begin at s; whether its energy is finite."""

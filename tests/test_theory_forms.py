@@ -407,6 +407,20 @@ def test_selection_finds_the_maximum_and_returns_the_curve():
     assert corrected.best["width"] == 20.0
 
 
+def test_selection_with_samples_in_blocks():
+    """The same maximum, from sums over blocks that are read once."""
+    (x, gates, y), _ = task()
+    blocks = ((x[rows], gates[rows], y[rows]) for rows in (slice(0, 7), slice(7, None)))
+    for found, expected in (
+        (select(blocks), select(x, gates, y)),
+        (select([(x, gates, y)], width=5.0, sigma=[0.5, 2.0]), select(x, gates, y, width=5.0, sigma=[0.5, 2.0])),
+    ):
+        assert found.solution.log_evidence == pytest.approx(expected.solution.log_evidence, rel=1e-6)
+        assert found.best == pytest.approx(expected.best, rel=1e-3)
+    with pytest.raises(InputError, match="M: expected None for samples in blocks"):
+        select([(x, gates, y)], M=[1, 2])
+
+
 def test_selection_passes_over_what_has_no_solution():
     """T = 0 above capacity has none: NaN there; an error only if there is none at all."""
     data, _ = task()

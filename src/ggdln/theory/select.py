@@ -8,6 +8,7 @@ is tried at each of them.
 import itertools
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,8 @@ CURVE = ARGUMENTS | {"log_evidence": LOG_EVIDENCE}
 
 def select(
     x: Inputs,
-    gates: Gatings,
-    y: Labels,
+    gates: Gatings | None = None,
+    y: Labels | None = None,
     *,
     width: Several | None = None,
     sigma: Several | None = None,
@@ -42,32 +43,45 @@ def select(
     loops: int = 0,
     solver: Solver | None = None,
 ) -> "Selection":
-    """The network with the largest evidence for inputs x (P, N0), gates (P, M) and labels y (P,) or (P, C): a `Selection`.
+    """The network with the largest evidence for inputs x (P, N0), gates (P, M) and labels y (P,) or (P, C), or for blocks of
+    such as x alone, which are read once: a `Selection`.
 
     width, sigma, temperature    a number is kept, several are tried, None is free: it is found by gradient
-    M                            numbers of gates to try, for gates of which the first M are taken; None takes all
+    M                            numbers of gates to try, for gates of which the first M are taken; None takes all, as blocks need it
     depth, loops, solver         as for `solve`; loops=1 corrects the evidence at each point that is tried, and the progress of
                                  the solver is that of points
 
     Free temperatures are above 0. A point without a solution has evidence NaN.
     """
-    x, gates = checks.inputs(x, gates)
-    y, (solver, report) = checks.labels("y", y, len(x)), by_points(solver)
+    solver, report = by_points(solver)
+    sets = _training_sets(x, gates, y, M, depth=depth, basis=solver.basis, form=solver.form)
     given = {"width": width, "sigma": sigma, "temperature": temperature}
     free = [name for name, value in given.items() if value is None]
     axes = {name: _values(name, value) for name, value in given.items() if value is not None}
-    counts = [gates.shape[1]] if M is None else [checks.integer("M", m, 1) for m in np.atleast_1d(M).tolist()]
-    if max(counts) > gates.shape[1]:
-        raise InputError(f"M: expected at most the {gates.shape[1]} gates given, got {max(counts)}")
     points, tried = [], list(itertools.product(*axes.values()))
-    told = Progress("select", "points", len(counts) * len(tried), report)
-    for count in counts:
-        training = Training.of(x, gates[:, :count], y, depth=depth, basis=solver.basis, form=solver.form)
+    told = Progress("select", "points", len(sets) * len(tried), report)
+    for count, make in sets.items():
+        training = make()
         for values in tried:
             fixed = dict(zip(axes, values, strict=True))
-            points.append(_Climb(training, fixed, free, float(np.mean(y**2)) or 1.0, solver, loops).point(count))
+            points.append(_Climb(training, fixed, free, training.mean_square or 1.0, solver, loops).point(count))
             told.update(len(points))
-    return Selection.of({"M": counts} | axes, points, free)
+    return Selection.of({"M": list(sets)} | axes, points, free)
+
+
+def _training_sets(x, gates, y, M, **more):
+    """Functions that make the `Training` of a number of gates, by that number."""
+    if gates is None and y is None:
+        if M is not None:
+            raise InputError(f"M: expected None for samples in blocks, which are read once, got {M!r}")
+        training = Training.of(x, None, None, **more)
+        return {training.shape[1]: lambda: training}
+    x, gates = checks.inputs(x, gates)
+    y, most = checks.labels("y", y, len(x)), gates.shape[1]
+    counts = [most] if M is None else [checks.integer("M", m, 1) for m in np.atleast_1d(M).tolist()]
+    if max(counts) > most:
+        raise InputError(f"M: expected at most the {most} gates given, got {max(counts)}")
+    return {count: partial(Training.of, x, gates[:, :count], y, **more) for count in counts}
 
 
 def _values(name, value):

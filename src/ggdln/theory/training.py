@@ -30,7 +30,7 @@ class Training:
     """A training set for a network of this depth, from `of` or `of_blocks`.
 
     shape: N0 and M. outputs: C, None for labels without a second dimension. dead: number of dead inputs, and `dead_square` the
-    sum of their squared labels. count: live samples, one for each input and output. powers: `GatePowers`. overlaps (M, M):
+    sum of their squared labels. mean_square: of all labels. count: live samples, one for each input and output. powers: `GatePowers`. overlaps (M, M):
     second moment of the unit gates. make: (name of a form) -> that form.
     """
 
@@ -38,6 +38,7 @@ class Training:
         self.depth, self.shape, self.outputs, self.sides = checks.integer("depth", depth, 1), shape, outputs, outputs or 1
         self.dead, self.dead_square, self.count = 0, 0.0, 0
         self.overlaps = np.zeros((shape[1], shape[1]))
+        self._labels, self._square = 0, 0.0
 
     @classmethod
     def of(cls, x, gates, y, *, depth, basis="auto", form="auto"):
@@ -55,10 +56,15 @@ class Training:
         self.dead += int(len(y) - live.sum())
         self.dead_square += float(np.sum(y[~live] ** 2))
         self.count += int(live.sum()) * self.sides
+        self._labels, self._square = self._labels + y.size, self._square + float(np.sum(y**2))
         distinct, group = np.unique(gates[live], axis=0, return_inverse=True)
         unit = distinct / np.linalg.norm(distinct, axis=1)[:, None]
         self.overlaps += unit.T @ unit
         return x[live], gates[live], y[live].reshape(-1, self.sides), distinct, group.ravel()
+
+    @property
+    def mean_square(self):
+        return self._square / self._labels
 
     @property
     def features(self):

@@ -112,9 +112,10 @@ def test_new_gates_outside_the_training_span_are_drawn_from_the_prior():
         assert abs(ours[name] - theirs[name]) < 4 * error, name
 
 
-def test_two_outputs_share_the_hidden_layers():
+@pytest.mark.parametrize("depth", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_two_outputs_share_the_hidden_layers(depth):
     data, test, y_test = task(gates=3, outputs=2)
-    network = dict(width=6, depth=1, sigma=0.7, temperature=0.02)
+    network = dict(width=6, depth=depth, sigma=0.7, temperature=0.02)
     ours, solution = exact(data, test, y_test, **network)
     theirs = gibbs(data, test, y_test, **network)
     for name in ("bias", "variance"):

@@ -50,7 +50,7 @@ BAD = {
     "axis that doesn't matter": ("figures/mine", {"caption": "", "size": [3, 2], "mosaic": ["a"], "panels": {"a": HEATMAP | {"experiment": "wide", "y": "N"}}}, "figures.mine.panels.a.y = 'N'", "an axis on which gp depends: M"),
     "no place for 0": ("figures/mine", {"caption": "", "size": [3, 2], "mosaic": ["a"], "panels": {"a": HEATMAP | {"experiment": "cold", "y": "T", "yscale": "log"}}}, "figures.mine.panels.a.yscale = 'log'", "linear, since T has values that are not above 0"),
     "no single number": ("figures/fig1/panels/b", HEATMAP | {"experiment": "kernel_angle", "quantity": "kernel_profile"}, "figures.fig1.panels.b.quantity = 'kernel_profile'", "training_error, rank, log_evidence, dead"),
-    "no such best": ("figures/fig1/panels/b", HEATMAP | {"select": {"by": "evidence"}}, "figures.fig1.panels.b.quantity = 'evidence'", "training_error, rank, log_evidence, dead"),
+    "no such best": ("figures/fig1/panels/b", HEATMAP | {"best": {"by": "evidence"}}, "figures.fig1.panels.b.quantity = 'evidence'", "training_error, rank, log_evidence, dead"),
     "no such panel": ("figures/fig1/mosaic", ["abcx"], "figures.fig1.mosaic", "those of panels"),
     "negative seed": ("seed", -1, "seed = -1", "a whole number >= 0"),
     "other source": ("digits/source", "fashion", "digits.source = 'fashion'", "embedded, full"),

@@ -139,11 +139,7 @@ class LoopSolution(Predictor):
         """
         x, gates = self._checked(x, gates, "")
         live = self.live(x, gates)
-        mean, variance, pairs = self._corrected(x[live], gates[live], 0)
-        other_mean, other_variance, _ = self._corrected(x[live], gates[live], 1)
-        theory = self.saddle.moments(x[live], gates[live], False)
-        # The difference of the clouds is 1 - SMALLER^2 of the terms of the next order that they contain.
-        following = [abs(a - b) / (1 - SMALLER**2) for a, b in ((mean, other_mean), (variance, other_variance))]
+        mean, variance, pairs, following, trusted = self._orders(x[live], gates[live])
         # Directions that are orthogonal leave no noise once there are as many as coordinates.
         left = max(0.0, 1 - len(pairs[0]) / len(self.mode))
         noise = [pair.std(axis=0, ddof=1) * math.sqrt(left / len(pair)) for pair in pairs]
@@ -151,12 +147,27 @@ class LoopSolution(Predictor):
         found |= {
             f"{name}_error": np.hypot(*both) for name, both in zip(found, zip(following, noise, strict=True), strict=True)
         }
-        trusted = following[1].mean() <= 0.5 * abs(variance - theory[1]).mean() + 1e-3 * abs(variance).mean()
         if not trusted:
             warnings.warn(
                 "loops: the next order of the expansion is not small here; use solve_exact", RuntimeWarning, stacklevel=2
             )
         return self.dataset(found, live, {"trusted": int(trusted), "stiffness": self.stiffness})
+
+    def trusted(self, x: OtherInputs, gates: OtherGatings) -> bool:
+        """Whether the next order of the variance at these inputs is at most half of the correction, as in `prediction`."""
+        x, gates = self._checked(x, gates, "")
+        live = self.live(x, gates)
+        return not live.any() or self._orders(x[live], gates[live])[-1]
+
+    def _orders(self, x, gates):
+        """Mean and variance, those of each pair of points, how large the next orders of both are, and whether they are small."""
+        mean, variance, pairs = self._corrected(x, gates, 0)
+        other_mean, other_variance, _ = self._corrected(x, gates, 1)
+        # The difference of the clouds is 1 - SMALLER^2 of the terms of the next order that they contain.
+        following = [abs(a - b) / (1 - SMALLER**2) for a, b in ((mean, other_mean), (variance, other_variance))]
+        correction = abs(variance - self.saddle.moments(x, gates, False)[1]).mean()
+        trusted = bool(following[1].mean() <= 0.5 * correction + 1e-3 * abs(variance).mean())
+        return mean, variance, pairs, following, trusted
 
     @property
     def log_evidence(self) -> float:

@@ -13,6 +13,9 @@ from ggdln.observables import observe, wanted
 from ggdln.theory.loops import one_loop
 from ggdln.theory.solution import TABLE, Solver, solve_sweep
 
+ENOUGH = 100
+"""Test inputs that tell whether a correction can be trusted."""
+
 
 class Theory(Method):
     """Finite-width theory"""
@@ -28,6 +31,7 @@ class Theory(Method):
         "training_error": Variable("training error", "epsilon_t", "mean over training inputs of (<f(x)> - Y)^2"),
         **TABLE,
         "evaluations": Variable("factorizations of the kernel that the solve took"),
+        "trusted": Variable("with one loop: the next order of the variance is at most half of the correction, or there is none"),
         "dead": Variable("training inputs without an active gate", "", "g(x) = 0"),
     }
 
@@ -90,14 +94,16 @@ class Theory(Method):
 
     def _corrected(self, point, solution):
         """What one loop changes; NaN where the network is too narrow for the expansion."""
+        task = point.sample.task
         try:
             corrected = one_loop(solution, self.loops)
         except InputError:
             names = [name for one in wanted(point.observables, ("predict",)) for name in one.variables]
-            return dict.fromkeys(["log_evidence", *names], np.nan)
+            return dict.fromkeys(["log_evidence", *names], np.nan) | {"trusted": True}
         return {
             "log_evidence": corrected.log_evidence,
             "evaluations": corrected.evaluations,
+            "trusted": corrected.trusted(task.x_test[:ENOUGH], point.sample.g_test[:ENOUGH]),
             **observe(point.observables, corrected, point.sample, ("predict",)),
         }
 

@@ -43,7 +43,7 @@ class Heatmap(OneCurve):
     change: str | None = Field(
         None, description="Axis along which the relative change of the quantity, from its first to its last point, is shown"
     )
-    select: Marked | None = Field(None, description="Mark the best point by a measured quantity, and say where it is")
+    best: Marked | None = Field(None, description="Mark the best point by a measured quantity, and say where it is")
 
     @field_validator("y")
     @classmethod
@@ -53,7 +53,7 @@ class Heatmap(OneCurve):
         return y
 
     def shown(self):
-        variables = (self.quantity, *([self.select.by] if self.select else []))
+        variables = (self.quantity, *([self.best.by] if self.best else []))
         return [Shown(self.experiment, self.method, self._axes(), self.select, variables, single=True)]
 
     def _axes(self):
@@ -71,7 +71,7 @@ class Heatmap(OneCurve):
         return found
 
     def heading(self):
-        best = f"star: {self.select.words()}" if self.select else None
+        best = f"star: {self.best.words()}" if self.best else None
         what = f"change of {name(self.quantity)} along {name(self.change)}" if self.change else name(self.quantity)
         return ", ".join(filter(None, (what, self.title, best)))
 
@@ -86,7 +86,7 @@ class Heatmap(OneCurve):
                 (self.experiment, self.method),
                 summary=self.summary,
                 change=self.change or "",
-                best=(self.select.by, self.select.upward()) if self.select else None,
+                best=(self.best.by, self.best.upward()) if self.best else None,
                 **{"xscale": self.xscale, "yscale": self.yscale, "scale": self.scale, "contours": self.contours},
             )
         )

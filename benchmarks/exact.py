@@ -28,7 +28,8 @@ from ggdln.tasks import make_task
 from ggdln.theory.ensemble import ensemble_statistics
 from ggdln.theory.exact import solve_exact
 from ggdln.theory.solution import Solver, solve
-from ggdln.workflow.config import default_files, load, read_config
+from ggdln.workflow.config import read_config
+from ggdln.workflow.files import default_files, load
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "docs" / "benchmarks"

@@ -19,7 +19,8 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from ggdln.core.kinds import REGISTRIES
 from ggdln.workflow import costs
-from ggdln.workflow.config import default_files, load, read_config
+from ggdln.workflow.config import read_config
+from ggdln.workflow.files import default_files, load
 from ggdln.workflow.overview import read_benchmark
 from ggdln.workflow.stages import Stages, matched
 

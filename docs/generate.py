@@ -31,8 +31,10 @@ import verdicts
 
 from ggdln.workflow import schema
 from ggdln.workflow.choices import calibrated
-from ggdln.workflow.config import join, load, read_config
+from ggdln.workflow.config import read_config
+from ggdln.workflow.files import load
 from ggdln.workflow.overview import parameter_rows
+from ggdln.workflow.sections import join
 
 
 def assumptions():

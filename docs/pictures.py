@@ -20,7 +20,8 @@ sys.path[:0] = [str(ROOT / "src")]
 
 from ggdln.experiments import store
 from ggdln.study.panels._text import plain
-from ggdln.workflow.config import default_files, load, read_config
+from ggdln.workflow.config import read_config
+from ggdln.workflow.files import default_files, load
 
 OUTPUT = ROOT / "docs/figures"
 MOST_BYTES = 150_000

@@ -13,7 +13,7 @@ import yaml
 from ggdln.gates import FittedGates, fit_gates
 from ggdln.observables import Sample
 from ggdln.tasks import TaskData, make_task
-from ggdln.workflow.config import default_files, load
+from ggdln.workflow.files import default_files, load
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "tools"))

@@ -10,7 +10,9 @@ from jsonschema import Draft202012Validator
 from ggdln.core.errors import ConfigError
 from ggdln.core.trees import leaves
 from ggdln.workflow import schema
-from ggdln.workflow.config import default_files, description, join, load, read_config, read_yaml
+from ggdln.workflow.config import read_config
+from ggdln.workflow.files import default_files, load, read_yaml
+from ggdln.workflow.sections import description, join
 
 FILES = [*sorted((ROOT / "config").glob("*.yaml")), *sorted((ROOT / "config/claims").glob("*.yaml"))]
 TASK = "experiments/capacity/paper/task"

@@ -27,7 +27,8 @@ from ggdln.networks.settings import Sampling, Training
 from ggdln.networks.training import train_ensemble, train_relu
 from ggdln.theory.gp import gp_limit
 from ggdln.theory.solution import solve, solve_sweep
-from ggdln.workflow.config import load, read_config
+from ggdln.workflow.config import read_config
+from ggdln.workflow.files import load
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "60"))
 QUIET = settings(

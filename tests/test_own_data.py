@@ -366,9 +366,9 @@ def test_usps_is_read_as_torchvision_does(folder):
     (folder / "data").mkdir()
     rng = np.random.default_rng(0)
     values = rng.uniform(-1, 1, (60, 256)).round(4)
-    for file, rows in (("usps.bz2", range(40)), ("usps.t.bz2", range(40, 60))):
+    for archive, rows in (("usps.bz2", range(40)), ("usps.t.bz2", range(40, 60))):
         lines = [" ".join([str(k % 10 + 1), *(f"{i + 1}:{v}" for i, v in enumerate(values[k]))]) for k in rows]
-        (folder / "data" / file).write_bytes(bz2.compress("\n".join(lines).encode()))
+        (folder / "data" / archive).write_bytes(bz2.compress("\n".join(lines).encode()))
     usps = {"kind": "torchvision", "name": "USPS", "labels": "classes"}
     task = make_task(usps, seed=1)
     assert (task.x.shape, task.y.shape, task.x_test.shape) == ((40, 256), (40, 10), (20, 256))
@@ -388,13 +388,17 @@ def test_cifar10_is_read_only_with_the_checksums_that_torchvision_knows(folder, 
     place = folder / "data/cifar-10-batches-py"
     place.mkdir(parents=True)
     known = torchvision.torchvision_sets().CIFAR10
-    for name in ["batches.meta", *(file for file, _ in known.train_list + known.test_list)]:
-        batch = {"data": np.full((20, 3072), 7, np.uint8), "labels": [k % 10 for k in range(20)], "label_names": list("abcdefghij")}
+    for name in ["batches.meta", *(batch for batch, _ in known.train_list + known.test_list)]:
+        batch = {
+            "data": np.full((20, 3072), 7, np.uint8),
+            "labels": [k % 10 for k in range(20)],
+            "label_names": list("abcdefghij"),
+        }
         (place / name).write_bytes(pickle.dumps(batch))
     assert "task.folder = 'data'; accepted: a folder in which torchvision finds CIFAR10, or download: true" in told(cifar)
 
     def sums(pairs):
-        return [[file, hashlib.md5((place / file).read_bytes()).hexdigest()] for file, _ in pairs]
+        return [[name, hashlib.md5((place / name).read_bytes()).hexdigest()] for name, _ in pairs]
 
     monkeypatch.setattr(known, "train_list", sums(known.train_list))
     monkeypatch.setattr(known, "test_list", sums(known.test_list))

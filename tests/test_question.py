@@ -19,7 +19,8 @@ from workspace import link_environment
 from ggdln.core import code
 from ggdln.experiments import store
 from ggdln.study.compose import Figure
-from ggdln.workflow.config import default_files, load, read_config
+from ggdln.workflow.config import read_config
+from ggdln.workflow.files import default_files, load
 from ggdln.workflow.progress import Progress, duration, priorities
 
 README = (ROOT / "README.md").read_text()

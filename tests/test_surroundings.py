@@ -20,7 +20,8 @@ import numpy as np, xarray as xr
 import ggdln
 from ggdln.core.identity import digest
 from ggdln.experiments import store
-from ggdln.workflow.config import load, read_config
+from ggdln.workflow.config import read_config
+from ggdln.workflow.files import load
 
 config = read_config(load(["my settings.yaml"]))
 task = ggdln.make_task({"kind": "file", "path": "my data.csv", "target": "größe", "P": 20, "P_t": 10, "labels": "sign"}, seed=1)

@@ -1,7 +1,6 @@
 """The posterior at any width, and its 1/N expansion, against Gibbs sampling of the weights, brute force and each other."""
 
 import math
-import warnings
 
 import numpy as np
 import pytest

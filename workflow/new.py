@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from ggdln.workflow.config import default_files, load
+from ggdln.workflow.files import default_files, load
 
 
 def main(name):

@@ -22,7 +22,8 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from ggdln.core.errors import ConfigError
 from ggdln.core.problems import choices
-from ggdln.workflow.config import default_files, load, read_config
+from ggdln.workflow.config import read_config
+from ggdln.workflow.files import default_files, load
 from ggdln.workflow.overview import read_benchmark
 from ggdln.workflow.progress import CLUSTER_SECONDS, LOCAL_SECONDS, duration, wall_time
 from ggdln.workflow.stages import Stages

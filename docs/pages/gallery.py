@@ -3,7 +3,8 @@
 import re
 
 from ggdln.study import words
-from ggdln.workflow.config import default_files, load, read_config
+from ggdln.workflow.config import read_config
+from ggdln.workflow.files import default_files, load
 from ggdln.workflow.overview import parameter_tables
 from ggdln.workflow.stages import Stages
 from pages import DOCS, REPOSITORY, ROOT

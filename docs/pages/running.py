@@ -6,7 +6,8 @@ from functools import cache
 
 from ggdln.core.kinds import REGISTRIES
 from ggdln.experiments import variables
-from ggdln.workflow.config import default_files, load, read_config
+from ggdln.workflow.config import read_config
+from ggdln.workflow.files import default_files, load
 from ggdln.workflow.stages import Stages
 from pages import ROOT
 from pages.markdown import code, escape, table

@@ -16,7 +16,8 @@ sys.path.insert(0, str(ROOT / "src"))
 from ggdln.core import code
 from ggdln.core.errors import ConfigError
 from ggdln.core.identity import identifier
-from ggdln.workflow.config import default_files, load, read_config
+from ggdln.workflow.config import read_config
+from ggdln.workflow.files import default_files, load
 from ggdln.workflow.progress import CLUSTER_SECONDS, LOCAL_SECONDS, Progress, priorities
 from ggdln.workflow.stages import WILDCARDS, Stages
 

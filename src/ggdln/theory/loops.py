@@ -160,7 +160,7 @@ class LoopSolution(Predictor):
         return not live.any() or self._orders(x[live], gates[live])[-1]
 
     def _orders(self, x, gates):
-        """Mean and variance, those of each pair of points, how large the next orders of both are, and whether they are small."""
+        """Mean and variance, those of each pair of points, the sizes of their next orders, and whether these are small."""
         mean, variance, pairs = self._corrected(x, gates, 0)
         other_mean, other_variance, _ = self._corrected(x, gates, 1)
         # The difference of the clouds is 1 - SMALLER^2 of the terms of the next order that they contain.

@@ -47,7 +47,7 @@ def select(
     such as x alone, which are read once: a `Selection`.
 
     width, sigma, temperature    a number is kept, several are tried, None is free: it is found by gradient
-    M                            numbers of gates to try, for gates of which the first M are taken; None takes all, as blocks need it
+    M                            numbers of gates to try, for gates of which the first M are taken; None (as with blocks): all
     depth, loops, solver         as for `solve`; loops=1 corrects the evidence at each point that is tried, and the progress of
                                  the solver is that of points
 

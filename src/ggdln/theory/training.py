@@ -30,8 +30,8 @@ class Training:
     """A training set for a network of this depth, from `of` or `of_blocks`.
 
     shape: N0 and M. outputs: C, None for labels without a second dimension. dead: number of dead inputs, and `dead_square` the
-    sum of their squared labels. mean_square: of all labels. count: live samples, one for each input and output. powers: `GatePowers`. overlaps (M, M):
-    second moment of the unit gates. make: (name of a form) -> that form.
+    sum of their squared labels. mean_square: of all labels. count: live samples, one for each input and output. powers:
+    `GatePowers`. overlaps (M, M): second moment of the unit gates.
     """
 
     def __init__(self, depth, shape, outputs):

@@ -4,7 +4,7 @@ import csv
 
 from ggdln.core.trees import leaves
 from ggdln.workflow.choices import calibrated
-from ggdln.workflow.config import SECTIONS, description, join
+from ggdln.workflow.sections import SECTIONS, description, join
 
 
 def parameter_tables(config, figure):

@@ -32,7 +32,9 @@ class Sampled(Method):
     warmup: int = Field(ge=1, le=100_000_000, description="Steps or sweeps of each chain before samples are kept")
     samples: int = Field(200, ge=4, le=1_000_000, description="Samples kept of each chain")
     thin: int = Field(1, ge=1, le=1_000_000, description="Steps or sweeps between samples")
-    rounds: int = Field(1, ge=1, le=1000, description="Most rounds of so many samples; the next is made if chains haven't mixed")
+    rounds: int = Field(
+        1, ge=1, le=1000, description="Most rounds of so many samples; the next is made if chains haven't mixed"
+    )
 
     def sample(self, arrays, **settings):
         """The dataset of a sampler of `ggdln.networks`, for x, gates, y, x_test, gates_test and its keywords."""

@@ -31,7 +31,7 @@ class Theory(Method):
         "training_error": Variable("training error", "epsilon_t", "mean over training inputs of (<f(x)> - Y)^2"),
         **TABLE,
         "evaluations": Variable("factorizations of the kernel that the solve took"),
-        "trusted": Variable("with one loop: the next order of the variance is at most half of the correction, or there is none"),
+        "trusted": Variable("one loop: the next order of the variance is at most half of the correction, or there is none"),
         "dead": Variable("training inputs without an active gate", "", "g(x) = 0"),
     }
 

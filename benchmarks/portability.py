@@ -1,10 +1,10 @@
-"""How far numbers differ between numbers of threads, instruction sets and BLAS libraries, for the same data and seeds.
+"""How far numbers differ between numbers of threads, instruction sets, BLAS libraries and Pythons, for the same data and seeds.
 
-    python benchmarks/portability.py [--other PYTHON]
+    python benchmarks/portability.py [--other NAME=PYTHON ...]
 
 Each column is a process of its own, whose environment says what OpenBLAS (numpy, scipy), MKL and torch may use. PYTHON is an
-interpreter whose numpy and scipy have another BLAS, such as Debian's; what else it lacks is taken from here, and only the
-theory is compared. Writes docs/benchmarks/portability.md.
+interpreter of another version, or one whose numpy and scipy have another BLAS, such as Debian's; what it lacks is taken
+from here, and only the theory is compared. Writes docs/benchmarks/portability.md.
 """
 
 import argparse
@@ -139,7 +139,8 @@ def here(path, parts):
         found |= {name: np.asarray(values, dtype=float).ravel().tolist() for name, values in part(known).items()}
     cores = sorted({library.get("architecture", "") for library in threadpool_info() if library["user_api"] == "blas"})
     mapped = sorted(set(re.findall(r"/(lib[^/ ]*(?:blas|lapack)[^/ ]*)$", Path("/proc/self/maps").read_text(), re.M)))
-    told = {"cores": cores, "libraries": mapped, "numpy": np.__version__, "scipy": scipy.__version__}
+    python = ".".join(map(str, sys.version_info[:3]))
+    told = {"cores": cores, "libraries": mapped, "python": python, "numpy": np.__version__, "scipy": scipy.__version__}
     return {"numbers": found, "told": told}
 
 
@@ -158,7 +159,7 @@ def difference(numbers, others):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--other", metavar="PYTHON", help="an interpreter with another BLAS")
+    parser.add_argument("--other", metavar="NAME=PYTHON", nargs="+", default=[], help="other interpreters")
     parser.add_argument("--here", metavar="FILE", help="compute in this process, from these data, and print it")
     parser.add_argument("--only-theory", action="store_true", help="without simulations, which need torch")
     arguments = parser.parse_args()
@@ -179,12 +180,11 @@ def main():
                 f"- {name}: OpenBLAS says {cores}; MKL_CBWR={variables['MKL_CBWR']}, {variables['ATEN_CPU_CAPABILITY']}"
             )
             print(told[-1], flush=True)
-        if arguments.other:
-            columns["another BLAS"] = elsewhere(arguments.other, path)
-            libraries = columns["another BLAS"]["told"]
-            told.append(
-                f"- another BLAS: {', '.join(libraries['libraries'])}, numpy {libraries['numpy']}, scipy {libraries['scipy']}"
-            )
+        for name, _, python in (other.partition("=") for other in arguments.other):
+            columns[name] = elsewhere(python, path)
+            found = columns[name]["told"]
+            versions = f"Python {found['python']}, numpy {found['numpy']}, scipy {found['scipy']}"
+            told.append(f"- {name}: {versions}, {', '.join(found['libraries'])}")
             print(told[-1], flush=True)
     reference = columns.pop(REFERENCE)["numbers"]
     rows = []

@@ -386,25 +386,35 @@ def test_signs_of_eigenvectors_do_not_matter(monkeypatch):
 # ---- Evidence
 
 
+def test_the_mode_has_positive_diagonals_where_layers_are_narrow():
+    """The last of the diagonals have no barrier at 0, and a search may cross it."""
+    for seed in range(4):
+        data, _, _ = task(count=20, gates=4, dimension=3, outputs=3, seed=seed)
+        saddle = solve(*data, width=6, temperature=0.1)
+        posterior = Posterior(saddle, saddle.layers)
+        assert math.isfinite(posterior.upright_energy(posterior.mode(1.0))[0])
+
+
 def brute_evidence(x, g, y, width, depth, sigma, temperature, samples=20_000):
     """log p(y) and its error, from prior draws of all weights but the first layer."""
-    rng, (count, gates), values = np.random.default_rng(0), g.shape, []
-    inputs = sigma**2 * x @ x.T / x.shape[1]
+    rng, gates, values, y = np.random.default_rng(0), g.shape[1], [], y.reshape(len(x), -1)
+    inputs = sigma**2 * np.kron(x @ x.T, np.ones(2 * y.shape[1:])) / x.shape[1]
     for _ in range(samples):
-        b = g @ (sigma * rng.standard_normal((gates, width))) / math.sqrt(width * gates)
+        b = np.einsum("pm,mci->pci", g, sigma * rng.standard_normal((gates, y.shape[1], width))) / math.sqrt(width * gates)
         for _ in range(depth - 1):
             layer = sigma * rng.standard_normal((width, gates, width))
-            b = np.einsum("pi,imj,pm->pj", b, layer, g, optimize=True) / math.sqrt(width * gates)
-        k = (b @ b.T) * inputs + temperature * np.eye(count)
-        values.append(-(y @ np.linalg.solve(k, y) + np.linalg.slogdet(2 * math.pi * k)[1]) / 2)
+            b = np.einsum("pci,imj,pm->pcj", b, layer, g, optimize=True) / math.sqrt(width * gates)
+        b = b.reshape(-1, width)
+        k = (b @ b.T) * inputs + temperature * np.eye(y.size)
+        values.append(-(y.ravel() @ np.linalg.solve(k, y.ravel()) + np.linalg.slogdet(2 * math.pi * k)[1]) / 2)
     weights = np.exp(np.array(values) - max(values))
     return logsumexp(values) - math.log(samples), weights.std() / weights.mean() / math.sqrt(samples)
 
 
-@pytest.mark.parametrize(("depth", "width"), [(1, 4), (1, 25), (2, 12)])
-def test_evidence_against_prior_sampling(depth, width):
+@pytest.mark.parametrize(("depth", "width", "outputs"), [(1, 4, None), (1, 25, None), (2, 12, None), (1, 2, 3)])
+def test_evidence_against_prior_sampling(depth, width, outputs):
     """The exact evidence within its error, one loop closer than the theory where N is not small."""
-    data, _, _ = task(count=10, gates=2, dimension=4)
+    data, _, _ = task(count=10 if outputs is None else 5, gates=2, dimension=4, outputs=outputs)
     truth, error = brute_evidence(*data, width, depth, 1.0, 0.3)
     solution = solve_exact(*data, width=width, depth=depth, temperature=0.3, draws=400, chains=4, seed=0)
     assert abs(solution.log_evidence - truth) < 4 * math.hypot(error, solution.log_evidence_error) + 0.005

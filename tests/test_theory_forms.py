@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from ggdln import ensemble_statistics, gp_limit, predictor_statistics, select, solve, solve_sweep
+from ggdln import ensemble_statistics, gp_limit, predictor_statistics, select, solve, solve_exact, solve_sweep
 from ggdln.core import blas
 from ggdln.core.errors import InputError, RankError
 from ggdln.core.memory import available_bytes
@@ -378,12 +378,12 @@ def test_directions_of_gates_are_searched():
 
 
 def test_slopes_of_the_evidence():
-    """Derivatives by the logarithms of width, sigma and T, by central differences, in both forms."""
+    """Derivatives by the logarithms of sigma and T, by central differences, in both forms."""
     data, _ = task()
     for form in ("kernel", "features"):
         solver, point = Solver(form=form, tolerance=1e-10), dict(width=20.0, sigma=0.7, temperature=0.05)
         found = slopes(solve(*data, depth=2, solver=solver, **point))
-        for name in point:
+        for name in ("sigma", "temperature"):
             ends = [
                 -solve(*data, depth=2, solver=solver, **point | {name: point[name] * math.exp(sign * 1e-4)}).log_evidence
                 for sign in (1, -1)
@@ -399,12 +399,38 @@ def test_selection_finds_the_maximum_and_returns_the_curve():
     assert grid.curve.log_evidence.sizes == {"sigma": 4, "temperature": 4}
     assert grid.best["sigma"] in (0.3, 0.6, 1.2, 2.4)
     assert grid.solution.log_evidence == pytest.approx(float(grid.curve.log_evidence.max()))
-    nested = select(*data, width=[10.0, 100.0, math.inf], sigma=1.0, temperature=0.1, M=[1, 3])
+    nested = select(*data, width=[10.0, 100.0, math.inf], sigma=1.0, temperature=0.1, M=[1, 3], loops=1)
     assert nested.curve.log_evidence.sizes == {"M": 2, "width": 3}
-    alone = solve(data[0], data[1][:, :1], data[2], 10.0, 1, 1.0, 0.1).log_evidence
+    alone = solve(data[0], data[1][:, :1], data[2], 10.0, 1, 1.0, 0.1, loops=1).log_evidence
     assert float(nested.curve.log_evidence.sel(M=1, width=10.0)) == pytest.approx(alone, rel=1e-9)
     corrected = select(*data, width=[20.0], sigma=1.0, temperature=0.1, loops=1)
     assert corrected.best["width"] == 20.0
+
+
+def test_widths_are_ranked_as_the_exact_posterior_ranks_them():
+    """Labels drawn at infinite width: wide is better. The saddle point alone says the opposite, and is warned of."""
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((60, 8))
+    gates = (x @ rng.standard_normal((8, 4)) > -0.3).astype(float)
+    y = rng.multivariate_normal(np.zeros(60), gp_kernel(x, gates) + 0.3 * np.eye(60))
+    known = dict(sigma=1.0, temperature=0.3)
+    with pytest.warns(RuntimeWarning, match="width: the narrowest, 6, has the largest evidence"):
+        saddle = select(x, gates, y, width=[6, 24, 96], **known)
+    corrected = select(x, gates, y, width=[6, 24, 96], loops=1, **known)
+    exact = [solve_exact(x, gates, y, width=width, seed=1, **known) for width in (6, 24, 96)]
+    assert exact[0].log_evidence < exact[1].log_evidence < exact[2].log_evidence
+    assert (np.diff(saddle.curve.log_evidence) < 0).all()
+    assert (np.diff(corrected.curve.log_evidence) > 0).all()
+    free = select(x, gates, y, **known)
+    assert free.curve.width.values.tolist() == [5.0 * 2**k for k in range(12)] + [math.inf]
+    assert free.best["width"] > 96
+
+
+def test_a_width_that_one_loop_cannot_judge_is_not_chosen():
+    rng = np.random.default_rng(0)
+    x, gates = rng.standard_normal((40, 100)), rng.random((40, 80))
+    with pytest.raises(InputError, match="width: None; to compare widths takes one loop, and here that has"):
+        select(np.vstack([x, -x]), np.vstack([gates, 1 - gates]), np.ones(80))
 
 
 def test_selection_with_samples_in_blocks():

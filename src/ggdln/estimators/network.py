@@ -48,7 +48,8 @@ class GatedNetwork:
 
     width, sigma and temperature may be "evidence": they are then those with the largest evidence, found by `ggdln.select`.
 
-    Fitted: `solution_`, what the method returned; `gates_`; `width_`, `sigma_`, `temperature_`, as used; `log_evidence_`.
+    Fitted: `solution_`, what the method returned; `gates_`; `width_`, `sigma_`, `temperature_`, as used; `log_evidence_`, which
+    with the method "exact" is sampled when it is asked for, and takes some times as long as the fit.
     """
 
     solution_: Predictor
@@ -126,10 +127,10 @@ class GatedNetwork:
             told = f"one number beside {free[0]} = {EVIDENCE!r}"
             raise InputError(f"{several[0]}: got {given[several[0]]!r}, accepted: {told}")
         if free:
-            found = select(x, g, y, depth=self.depth, **{n: None if n in free else v for n, v in given.items()}).best
-            given |= {name: found[name] for name in free}
-            if self.method == "exact":
-                given["width"] = max(1, round(given["width"]))
+            found = select(x, g, y, depth=self.depth, **{n: None if n in free else v for n, v in given.items()})
+            given |= {name: found.best[name] for name in free}
+            if self.method == "exact" and math.isinf(given["width"]):
+                given["width"] = int(found.curve.width.values[-2])  # the widest that is finite
         self.width_, self.sigma_, self.temperature_ = given.values()
         return given
 

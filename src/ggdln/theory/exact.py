@@ -231,7 +231,10 @@ class ExactSolution(Predictor):
 
     @property
     def log_evidence(self) -> float:
-        """log p(y), see `ggdln.theory.evidence`; found on first use, by sampling between a Gaussian and the posterior."""
+        """log p(y), see `ggdln.theory.evidence`; found on first use, by sampling between a Gaussian and the posterior.
+
+        That takes some times as long as the draws. It is no better than these: chains that haven't mixed give a wrong one.
+        """
         return self._evidence[0]
 
     @property

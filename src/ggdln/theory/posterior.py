@@ -142,7 +142,7 @@ class Posterior:
         return total
 
     def mode(self, tolerance=1e-3, limit=500):
-        """Coordinates at a minimum of E near the centre, to a decrease of E of about `tolerance`: (D,)."""
+        """Upright coordinates of a minimum of E near the centre, to a decrease of E of about `tolerance`: (D,)."""
         scale = 1 / np.sqrt(self.prior_curvature(self.centre))
 
         def energy(s):
@@ -151,7 +151,7 @@ class Posterior:
 
         options = {"maxiter": limit, "maxcor": 20, "gtol": math.sqrt(tolerance / self.size), "ftol": 1e-14}
         found = minimize(energy, np.zeros(self.size), jac=True, method="L-BFGS-B", options=options)
-        return self.centre + scale * found.x
+        return self.upright(self.centre + scale * found.x)
 
     def upright(self, u):
         """The same point of the posterior with positive diagonals.

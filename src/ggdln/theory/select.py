@@ -1,12 +1,16 @@
 """Width, prior, temperature and number of gates chosen by evidence.
 
-At the saddle point H does not change with the order parameters, so its derivatives by sigma, T and N are those at fixed ones,
-and cost nothing beyond the solution. What is left free follows them to the maximum of log p(y); what is given as several values
-is tried at each of them.
+At the saddle point H does not change with the order parameters, so its derivatives by sigma and T are those at fixed ones, and
+cost nothing beyond the solution. What is left free follows them to the maximum of log p(y); what is given as several values is
+tried at each of them.
+
+Widths need more: for a given training set log p(y) depends on N by terms of order 1/N, of which the saddle point has only one
+part and one loop the rest. The saddle point alone favours narrow networks whatever the data.
 """
 
 import itertools
 import math
+import warnings
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,12 +25,15 @@ from ggdln.core.errors import GgdlnError, InputError
 from ggdln.core.progress import Progress
 from ggdln.core.types import Gatings, Inputs, Labels, Several
 from ggdln.core.variables import ARGUMENTS, LOG_EVIDENCE, described
+from ggdln.theory.loops import MOST_COORDINATES, one_loop
 from ggdln.theory.solution import NetworkShape, Solver, by_points, saddle_point
 from ggdln.theory.training import Training
 
-START = {"width": 100.0, "sigma": 1.0, "temperature": 0.1}
-BOUNDS = {"width": (1.0, 1e7), "sigma": (1e-3, 1e3), "temperature": (1e-8, 1e3)}
+START = {"sigma": 1.0, "temperature": 0.1}
+BOUNDS = {"sigma": (1e-3, 1e3), "temperature": (1e-8, 1e3)}
 """Of what is free; temperatures in units of the mean squared label."""
+DOUBLINGS = 12
+"""Of the least width, at which a free one is tried."""
 CURVE = ARGUMENTS | {"log_evidence": LOG_EVIDENCE}
 
 
@@ -46,16 +53,20 @@ def select(
     """The network with the largest evidence for inputs x (P, N0), gates (P, M) and labels y (P,) or (P, C), or for blocks of
     such as x alone, which are read once: a `Selection`.
 
-    width, sigma, temperature    a number is kept, several are tried, None is free: it is found by gradient
+    width, sigma, temperature    a number is kept, several are tried, None is free: sigma and temperature are found by gradient,
+                                 the width among the doublings of the least at which one loop can be, and infinity
     M                            numbers of gates to try, for gates of which the first M are taken; None (as with blocks): all
-    depth, loops, solver         as for `solve`; loops=1 corrects the evidence at each point that is tried, and the progress of
-                                 the solver is that of points
+    depth, loops, solver         as for `solve`; loops=1, as for a free width in any case, corrects the evidence at each point
+                                 that is tried, and the progress of the solver is that of points
 
-    Free temperatures are above 0. A point without a solution has evidence NaN.
+    Free temperatures are above 0. A point without a solution has evidence NaN. Without one loop the evidence favours narrow
+    networks: widths that are compared need loops=1.
     """
     solver, report = by_points(solver)
     sets = _training_sets(x, gates, y, M, depth=depth, basis=solver.basis, form=solver.form)
     given = {"width": width, "sigma": sigma, "temperature": temperature}
+    if width is None:
+        given["width"], loops = _widths(sets[max(sets)]()), 1
     free = [name for name, value in given.items() if value is None]
     axes = {name: _values(name, value) for name, value in given.items() if value is not None}
     points, tried = [], list(itertools.product(*axes.values()))
@@ -66,7 +77,23 @@ def select(
             fixed = dict(zip(axes, values, strict=True))
             points.append(_Climb(training, fixed, free, training.mean_square or 1.0, solver, loops).point(count))
             told.update(len(points))
-    return Selection.of({"M": list(sets)} | axes, points, free)
+    found = Selection.of({"M": list(sets)} | axes, points, free)
+    if not loops and found.best["width"] == min(axes["width"]) < max(axes["width"]):
+        told = f"width: the narrowest, {found.best['width']:g}, has the largest evidence; without one loop it mostly has"
+        warnings.warn(f"{told}, use loops=1", RuntimeWarning, stacklevel=2)
+    return found
+
+
+def _widths(training):
+    """Widths at which a free one is tried."""
+    coordinates = sum(r * (r + 1) // 2 for r in training.powers.sizes)
+    if coordinates > MOST_COORDINATES:
+        raise InputError(
+            f"width: None; to compare widths takes one loop, and here that has {coordinates} coordinates, more than "
+            f"{MOST_COORDINATES}; accepted: a number"
+        )
+    least = max(training.powers.sizes) + 1
+    return [float(least * 2**k) for k in range(DOUBLINGS)] + [math.inf]
 
 
 def _training_sets(x, gates, y, M, **more):
@@ -122,7 +149,8 @@ class Selection(Shown):
         if not np.isfinite(evidence).any():
             raise points[0]["error"]
         best = points[int(np.nanargmax(evidence))]
-        return cls({name: best[name] for name in (*START, "M")}, best["solution"], described(curve.squeeze(lonely), CURVE))
+        chosen = {name: best[name] for name in ("width", *START, "M")}
+        return cls(chosen, best["solution"], described(curve.squeeze(lonely), CURVE))
 
 
 class _Climb:
@@ -139,9 +167,7 @@ class _Climb:
         try:
             values = self.climb()
             solution = self.solve(values)
-            if self.loops:
-                from ggdln.theory.loops import one_loop
-
+            if self.loops and not solution.shape.is_infinite:
                 solution = one_loop(solution, self.loops)
             found |= values | {"log_evidence": solution.log_evidence, "solution": solution}
         except GgdlnError as error:
@@ -182,7 +208,7 @@ class _Climb:
 
 
 def slopes(solution):
-    """Derivatives of -log p(y) by the logarithms of width, sigma and temperature, at a `Solution`."""
+    """Derivatives of -log p(y) by the logarithms of sigma and temperature, at a `Solution`."""
     data, depth = solution.data, solution.depth
     noise = data.noise_trace()
     attraction, explained = data.attraction, data.likelihood.count - noise
@@ -192,6 +218,4 @@ def slopes(solution):
     by_temperature = (noise - lost) / 2
     if solution.temperature > 0:
         by_temperature += count / 2 - dead.dead_square / (2 * solution.temperature)
-    prior = sum(float(np.sum(np.expm1(layer.logs) - layer.logs)) for layer in solution.layers)
-    width = 0.0 if solution.shape.is_infinite else solution.shape.widths[0] / 2 * prior
-    return {"width": width, "sigma": (depth + 1) * (explained - attraction), "temperature": by_temperature}
+    return {"sigma": (depth + 1) * (explained - attraction), "temperature": by_temperature}

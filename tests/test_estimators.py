@@ -61,7 +61,7 @@ def test_without_preparation_it_is_the_theory_itself(data):
     np.testing.assert_array_equal(matrix.predict(new, gates=fitted(new)), mean)
     kept = clone(plain).set_params(gates=fitted(x)).fit(x, y)
     np.testing.assert_array_equal(kept.predict(new, gates=fitted(new)), mean)
-    with pytest.raises(InputError, match="gates: "):
+    with pytest.raises(InputError, match="gates: a matrix with 60 rows for 30 training inputs; accepted: a row for each"):
         clone(kept).fit(x[:30], y[:30])
     with pytest.raises(InputError, match="gates: missing"):
         kept.predict(new)

@@ -64,7 +64,7 @@ def test_nothing_is_marked_where_all_went_well():
         ({"runs_failed": at((1, 2))}, "runs failed"),
         ({"runs_at_floor": at((0, 2))}, "at training floor"),
         ({"mixed": at((2, 2)) == 0}, "not mixed"),
-        ({"trusted": at((2, 2)) == 0}, "next order not small"),
+        ({"trusted": at((2, 2)) == 0}, "1/N correction in doubt"),
     ],
 )
 def test_one_bad_draw_marks_its_point_and_the_legend_says_why(changes, label):
@@ -231,11 +231,13 @@ def test_the_best_point_of_any_quantity_is_marked_and_told():
     (ax, _), graph, (head, *rows) = heatmap(best={"by": "bias"})
     assert [(*line.get_xdata(), *line.get_ydata()) for line in ax.lines] == [(20, 1)]
     assert "★ least bias: $N$ = 20, $\\sigma$ = 1" in ax.get_xlabel()
+    assert "edge" not in ax.get_xlabel()
     assert (graph.data[-1].x[0], graph.data[-1].y[0], graph.data[-1].name) == (20, 1, "least bias: <i>N</i> = 20, σ = 1")
     told = {(row[head.index("N")], row[head.index("sigma")]) for row in rows if row[head.index("best")]}
     assert told == {("20", "1")}
     (ax, _), _, _ = heatmap(best={"by": "rank", "largest": True})
     assert (*ax.lines[0].get_xdata(), *ax.lines[0].get_ydata()) == (100, 100)
+    assert "$\\sigma$ = 100, at the edge" in ax.get_xlabel()
     evidence = {"log_evidence": -plane().bias.values}
     (ax, _), _, _ = heatmap(plane(**evidence), best={"by": "log_evidence"})
     assert (*ax.lines[0].get_xdata(), *ax.lines[0].get_ydata()) == (20, 1)

@@ -51,7 +51,8 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "data.csv").write_text("\n".join(["row,size,constant,weight,animal", *lines]) + "\n")
     xr.Dataset({"x": (("sample", "feature"), x), "y": ("sample", x[:, 1])}).to_netcdf("data.nc")
     (tmp_path / "my_gates.py").write_text(
-        "def my_gates(x):\n    return x[:, :3] > 0\n\n\ndef odd(x):\n    return 1 / 0\n\n\ndef counted(x, M):\n    return x[:, :M] > 0\n"
+        "def my_gates(x):\n    return x[:, :3] > 0\n\n\ndef odd(x):\n    return 1 / 0\n\n\ndef counted(x, M):\n    return x[:, :M] > 0\n\n\n"
+        "def learned(x, fitted):\n    return x @ fitted.T > 0\n"
     )
     (tmp_path / "fitted.py").write_text(
         "def fit(x, rng, M):\n    return rng.standard_normal((M, x.shape[1])) + x.mean(axis=0)\n\n\n"
@@ -567,7 +568,8 @@ def test_gates_from_a_function(folder):
     ({"kind": "file", "path": "gates.npz", "M": 3}, "gates.M = 3; accepted: at most 2, the gates in gates.npz"),
     ({"kind": "file", "path": "few.npz"}, "gates.path = 'few.npz'; accepted: a row for each of the 120 samples; it has 5"),
     ({"kind": "function", "path": "my_gate.py", "name": "f"}, "gates.path = 'my_gate.py'; accepted: a Python file that is there; did you mean 'my_gates.py'?"),
-    ({"kind": "function", "path": "my_gates.py", "name": "my_gate"}, "a function of my_gates.py: my_gates, odd, counted; did you mean 'my_gates'?"),
+    ({"kind": "function", "path": "my_gates.py", "name": "my_gate"}, "a function of my_gates.py: my_gates, odd, counted, learned; did you mean 'my_gates'?"),
+    ({"kind": "function", "path": "my_gates.py", "name": "learned"}, "gates.name = 'learned'; accepted: a function of x, or a function fit(x, rng) beside it that gives what learned gets as fitted"),
     ({"kind": "function", "path": "my_gates.py", "name": "odd"}, "gates.M is missing; accepted: the number of gates, since 64 Gaussian inputs don't tell it: odd of my_gates.py, line 6: ZeroDivisionError"),
     ({"kind": "function", "path": "broken.py", "name": "f"}, "accepted: a file that Python can run, line 2: NameError"),
 ])  # fmt: skip

@@ -17,6 +17,9 @@ TYPES = {
     "null": "nothing",
 }
 
+ELSEWHERE = {"temperature": "T", "width": "N", "depth": "L"}
+"""Names that something has in the library, or in another place, for those in the configuration."""
+
 MOST_CHOICES = 30
 """Most words that a message lists."""
 
@@ -40,6 +43,8 @@ class Problem(NamedTuple):
 def near(word, words):
     """A suggestion for a misspelt word, or nothing."""
     spelt = {str(w).lower(): str(w) for w in words}
+    if ELSEWHERE.get(str(word)) in spelt.values():
+        return f"; did you mean {ELSEWHERE[str(word)]!r}?"
     close = difflib.get_close_matches(str(word).lower(), spelt, n=1, cutoff=0.6)
     return f"; did you mean {spelt[close[0]]!r}?" if close else ""
 

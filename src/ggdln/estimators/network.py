@@ -34,7 +34,8 @@ class GatedNetwork:
 
     gates           a transformer such as `RandomGates(M=16)`, which is the default; a mapping as for `ggdln.fit_gates`; or a
                     function that gives gates (n, M) for inputs (n, N0). They are fitted to the inputs as the network sees
-                    them. Or a matrix (P, M), a row for each training input; `predict` then needs one for each new input
+                    them. Or a matrix (P, M), a row for each training input; `predict` then needs one for each new input,
+                    and what splits the inputs, such as cross-validation, needs a transformer or a function instead
     width           N, or one for each hidden layer
     depth           L, number of gated layers
     sigma           prior standard deviation of the weights, or one for each of the L + 1 layers
@@ -98,7 +99,7 @@ class GatedNetwork:
         if self.standardize:
             self.mean_, deviation = X.mean(axis=0), X.std(axis=0)
             self.scale_ = np.where(np.ptp(X, axis=0) > 0, deviation, np.inf)  # constant inputs become 0
-        gates = self._given() if gates is None else gates
+        gates = self._given(len(X)) if gates is None else gates
         self.gates_ = None if gates is not None else self._fitted_gates(self._standardized(X), seed)
         x, g = self._seen(X, gates)
         self.width_, self.sigma_, self.temperature_ = self.width, self.sigma, self.temperature
@@ -134,10 +135,16 @@ class GatedNetwork:
         self.width_, self.sigma_, self.temperature_ = given.values()
         return given
 
-    def _given(self):
-        """The matrix of gates of the training set, if that is what the estimator was made with."""
-        matrix = not isinstance(self.gates, Mapping) and hasattr(self.gates, "__array__")
-        return self.gates if matrix or isinstance(self.gates, list | tuple) else None
+    def _given(self, count):
+        """The matrix of gates of so many training inputs, if that is what the estimator was made with."""
+        if not (hasattr(self.gates, "__array__") or isinstance(self.gates, list | tuple)):
+            return None
+        if len(self.gates) != count:
+            raise InputError(
+                f"gates: a matrix with {len(self.gates)} rows for {count} training inputs; accepted: a row for each, and where "
+                "inputs are split, as in cross-validation, a transformer or a function in place of the matrix"
+            )
+        return self.gates
 
     def _fitted_gates(self, x, seed):
         """Gates that were fitted to inputs x (P, N0), as a function of inputs."""

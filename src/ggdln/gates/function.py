@@ -50,6 +50,10 @@ class Function(Gates):
             others = [other for other in functions if other != "fit"]
             told = f"a function of {self.path}: {', '.join(others) or 'there is none'}{near(self.name, others)}"
             return [Problem("gates.name", self.name, told)]
+        needed = [p.name for p in inspect.signature(functions[self.name]).parameters.values() if _needed(p)]
+        if needed[1:] and "fit" not in functions:
+            told = f"a function of x, or a function fit(x, rng) beside it that gives what {self.name} gets as {needed[1]}"
+            return [Problem("gates.name", self.name, told)]
         if self.M is None:
             try:
                 self._tried(task)
@@ -99,6 +103,12 @@ class Function(Gates):
         if not np.isfinite(found).all():
             raise InputError(f"{name} of {self.path} gave numbers that are NaN or infinite")
         return found
+
+
+def _needed(parameter):
+    """Whether a function must be given this parameter, other than M."""
+    positional = parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    return positional and parameter.default is parameter.empty and parameter.name != "M"
 
 
 def _state(path):

@@ -21,6 +21,6 @@ class Caveat:
 CAVEATS = {
     "runs failed": Caveat("runs_failed", lambda runs: runs > 0, "red", 8),
     "not mixed": Caveat("mixed", lambda mixed: mixed == 0, "grey", 6.5),
-    "next order not small": Caveat("trusted", lambda trusted: trusted == 0, "grey", 6.5),
+    "1/N correction in doubt": Caveat("trusted", lambda trusted: trusted == 0, "grey", 6.5),
     "at training floor": Caveat("runs_at_floor", lambda runs: runs > 0, "ink", 5.5),
 }

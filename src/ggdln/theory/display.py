@@ -20,6 +20,7 @@ def facts(solution: Any) -> dict[str, Any]:
 def plot_eigenvalues(solution: Any, ax: Any = None) -> Any:
     """The eigenvalues of every order parameter relative to its prior mean, in descending order; a line at that of the prior."""
     import matplotlib.pyplot as plt
+    from matplotlib import ticker
 
     ax = plt.subplots(layout="constrained")[1] if ax is None else ax
     sigmas = solution.shape.sigmas[:0:-1]
@@ -27,6 +28,11 @@ def plot_eigenvalues(solution: Any, ax: Any = None) -> Any:
         (drawn,) = ax.plot(range(1, len(values) + 1), values[::-1], "o-", markersize=3, label=f"$V_{level}$")
         ax.axhline(sigma**2, color=drawn.get_color(), linewidth=0.8, linestyle=":")
     ax.set(xlabel="rank", ylabel="eigenvalue of $V_l G_l^{-1}$", yscale="log")
+    low, high = ax.get_ylim()
+    if high < 20 * low:  # less than two decades would have one or two ticks
+        ax.yaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0) if high > 3 * low else range(1, 10)))
+        ax.yaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
+        ax.yaxis.set_minor_formatter(ticker.NullFormatter())
     if len(sigmas) > 1:
         ax.legend(frameon=False)
     return ax

@@ -65,7 +65,9 @@ def _shown_problems(place, shown, experiments):
         accepted = f"a method of {shown.experiment}, {', '.join(experiment.methods)}"
         return [*problems, Problem(f"{place}.method", shown.method, accepted)]
     for variable in shown.variables:
-        problems += _unknown_variable(f"{place}.quantity", variable, experiment, shown.method, shown.single)
+        problems += _unknown_variable(
+            f"{place}.{shown.places.get(variable, 'quantity')}", variable, experiment, shown.method, shown.single
+        )
     if shown.single and not problems:
         left = [a for a in experiment.curve(shown.method).axes if a not in (*shown.axes.values(), *shown.select)]
         told = "a value of each axis that the panel doesn't run along"

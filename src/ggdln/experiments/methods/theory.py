@@ -31,7 +31,7 @@ class Theory(Method):
         "training_error": Variable("training error", "epsilon_t", "mean over training inputs of (<f(x)> - Y)^2"),
         **TABLE,
         "evaluations": Variable("factorizations of the kernel that the solve took"),
-        "trusted": Variable("one loop: the next order of the variance is at most half of the correction, or there is none"),
+        "trusted": Variable("one loop: whether the next order of the variance is at most half of the correction"),
         "dead": Variable("training inputs without an active gate", "", "g(x) = 0"),
     }
 
@@ -99,11 +99,11 @@ class Theory(Method):
             corrected = one_loop(solution, self.loops)
         except InputError:
             names = [name for one in wanted(point.observables, ("predict",)) for name in one.variables]
-            return dict.fromkeys(["log_evidence", *names], np.nan) | {"trusted": True}
+            return dict.fromkeys(["log_evidence", "trusted", *names], np.nan)
         return {
             "log_evidence": corrected.log_evidence,
             "evaluations": corrected.evaluations,
-            "trusted": corrected.trusted(task.x_test[:ENOUGH], point.sample.g_test[:ENOUGH]),
+            "trusted": float(corrected.trusted(task.x_test[:ENOUGH], point.sample.g_test[:ENOUGH])),
             **observe(point.observables, corrected, point.sample, ("predict",)),
         }
 

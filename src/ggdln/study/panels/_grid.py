@@ -131,6 +131,8 @@ def grid(dataset, quantity, x, y, source, *, summary="mean", best=None, change="
     row, column = np.unravel_index(np.nanargmax(judged if best[1] else -judged), judged.shape)
     where = [f"{symbol(axis)} = {told(dataset[axis].values[i])}" for axis, i in ((x, column), (y, row))]
     words = f"{'largest' if best[1] else 'least'} {name(best[0])}: {', '.join(where)}"
+    if row in (0, judged.shape[0] - 1) or column in (0, judged.shape[1] - 1):
+        words += ", at the edge"  # what lies beyond may be better
     return replace(found, best=Best(found.places(x)[column], found.places(y)[row], words))
 
 

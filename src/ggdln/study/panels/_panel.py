@@ -22,6 +22,7 @@ class Shown:
     axes: dict = field(default_factory=dict)  # role, such as x or hue -> axis
     select: dict = field(default_factory=dict)
     variables: tuple = ()  # names of the measured quantities that the panel reads
+    places: dict = field(default_factory=dict)  # variable -> key that names it, if that isn't quantity
     single: bool = False  # whether these must be one number at each point of the sweep
 
 

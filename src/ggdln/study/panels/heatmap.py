@@ -54,7 +54,8 @@ class Heatmap(OneCurve):
 
     def shown(self):
         variables = (self.quantity, *([self.best.by] if self.best else []))
-        return [Shown(self.experiment, self.method, self._axes(), self.select, variables, single=True)]
+        places = {self.best.by: "best.by"} if self.best and self.best.by != self.quantity else {}
+        return [Shown(self.experiment, self.method, self._axes(), self.select, variables, places, single=True)]
 
     def _axes(self):
         return {"x": self.x, "y": self.y} | ({"change": self.change} if self.change else {})

@@ -228,9 +228,11 @@ def test_a_new_question_is_a_valid_file_that_is_never_overwritten(tmp_path, raw)
     assert isinstance(config.figures["my_question"], Figure)
     # What stands in comments is accepted too.
     heatmap = re.search(r"# (\{kind: heatmap.*\})", text)[1]
-    sweep = re.search(r"such as (\{network.*\}), and", text)[1]
+    sweep, methods = re.search(r"such as (\{network.*\}), methods: (\{.*\}),", text).groups()
     assert "sigma: 0.5, " in text
+    assert "methods: {theory: {}, gp: {}}" in text
     other = text.replace("sigma: 0.5, ", "").replace("{network.N: [10, 30, 100, 300, 1000]}", sweep)
+    other = other.replace("methods: {theory: {}, gp: {}}", f"methods: {methods}")
     other = other.replace("{kind: curves, quantity: generalization_error, legend: true} # or legend: beside", heatmap)
     other = re.sub(r"      b: \{kind: curves.*\n|    defaults:\n.*\n", "", other).replace("mosaic: [ab]", "mosaic: [a]")
     (tmp_path / "other.yaml").write_text(other)

@@ -130,7 +130,7 @@ def sample(request):
 def follow_solutions(follow, sample, path):
     x, g, y, other, g_other, second, g_second = sample
     frame = pd.DataFrame(x)
-    selection = follow(ggdln.select, x, g, y, width=[10, 20], sigma=1.0)
+    selection = follow(ggdln.select, x, g, y, width=[10, 20], sigma=1.0, loops=1)
     follow.attribute(selection, "curve")
     sweep = follow(ggdln.solve_sweep, x, g, y, widths=[10, 20], temperature=0.1)
     follow(sweep.table)

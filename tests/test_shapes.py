@@ -159,6 +159,8 @@ def follow_solutions(follow, sample, path):
         for name in ("order_parameters", "eigenvalues", "fitted", "traces"):
             if hasattr(type(solution), name) or name in hints(type(solution)):
                 follow.attribute(solution, name)
+        if isinstance(solution, LoopSolution):
+            follow(solution.trusted, other, g_other)
         if isinstance(solution, ExactSolution):
             draws = follow(solution.conditional_everywhere, other, g_other)
             follow(ggdln.ensemble_statistics, draws[0], mean, use=np.array([True, True]), variances=draws[1])

@@ -44,14 +44,16 @@ def small(picture):
         width = width * 9 // 10
 
 
-def numbers(layout, file, experiments):
-    """The lines of a figure: a row for each point."""
-    data, letters = store.groups(file), layout.letters()
+def numbers(layout, data, experiments):
+    """The lines of a figure, and the cells of its heatmaps as lines of one y each: a row for each point."""
+    letters = layout.letters()
     for key, panel in layout.panels.items():
-        table = panel.table(data, experiments)
-        if table and table[0][:3] == HEAD[2:5]:
-            axis = table[0][3]
-            yield from ([letters[key], plain(panel.heading()), *row[:3], axis, *row[3:7]] for row in table[1:])
+        head, *rows = panel.table(data, experiments) or [[]]
+        place = letters[key], plain(panel.heading())
+        if head[:3] == HEAD[2:5]:
+            yield from ([*place, *row[:3], head[3], *row[3:7]] for row in rows)
+        elif head[2:3] == ["quantity"]:
+            yield from ([*place, *row[:2], f"{head[4]} = {row[4]}", head[3], row[3], *row[5:8]] for row in rows)
 
 
 def small_table(rows):
@@ -81,7 +83,7 @@ def copies(folder, figures=None):
         if file.exists():
             names = dict.fromkeys(experiment for experiment, _ in config.curves_of(name))
             experiments = {experiment: config.experiments[experiment].parameters() for experiment in names}
-            found[f"{name}.csv"] = small_table(numbers(layout, file, experiments))
+            found[f"{name}.csv"] = small_table(numbers(layout, store.groups(file), experiments))
     return found
 
 

@@ -19,6 +19,7 @@ import ggdln
 from ggdln.core.kinds import REGISTRIES
 from ggdln.public import NAMES
 from ggdln.study.claims import Agreement, Claim
+from ggdln.study.compose import Figure
 from ggdln.workflow.models import ExperimentValues, Root
 
 DOCUMENTS = [
@@ -179,6 +180,22 @@ def test_numbers_of_a_figure_fit_into_a_small_file(root):
         assert (found[0], found[-1]) == (0, 999)
         assert len(set(np.diff(found[:-1]).tolist())) == 1
     assert pictures.small_table([]).decode().split() == [",".join(pictures.HEAD)]
+
+
+def test_numbers_of_a_heatmap_are_lines_of_one_y_each(root):
+    pictures = load_module(root, "pictures")
+    spec = {"kind": "heatmap", "experiment": "e", "method": "gp", "quantity": "bias", "x": "N", "y": "sigma"}
+    layout = Figure(caption="", size=[3, 3], mosaic=["a"], panels={"a": REGISTRIES["panel"].make(spec)})
+    bias = np.arange(12.0).reshape(2, 3, 2)
+    data = xr.Dataset({"bias": (("draw", "N", "sigma"), bias)}, {"draw": range(2), "N": [5, 10, 20], "sigma": [0.5, 1.0]})
+    rows = list(pictures.numbers(layout, {"e/gp": data}, {}))
+    assert [row[:8] for row in rows[:4]] == [
+        ["a", "bias", "e", "gp", "sigma = 0.5", "N", "5", "3"],
+        ["a", "bias", "e", "gp", "sigma = 0.5", "N", "10", "5"],
+        ["a", "bias", "e", "gp", "sigma = 0.5", "N", "20", "7"],
+        ["a", "bias", "e", "gp", "sigma = 1", "N", "5", "4"],
+    ]
+    assert len(rows) == 6
 
 
 # ---- Pages that the site is built from code for

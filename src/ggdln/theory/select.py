@@ -79,8 +79,8 @@ def select(
             told.update(len(points))
     found = Selection.of({"M": list(sets)} | axes, points, free)
     if not loops and found.best["width"] == min(axes["width"]) < max(axes["width"]):
-        told = f"width: the narrowest, {found.best['width']:g}, has the largest evidence; without one loop it mostly has"
-        warnings.warn(f"{told}, use loops=1", RuntimeWarning, stacklevel=2)
+        said = f"width: the narrowest, {found.best['width']:g}, has the largest evidence; without one loop it mostly has"
+        warnings.warn(f"{said}, use loops=1", RuntimeWarning, stacklevel=2)
     return found
 
 
